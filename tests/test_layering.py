@@ -228,7 +228,7 @@ PUBLIC_MODULES = [
     "ftrans.scipy.spatial", "ftrans.scipy.spatial.distance", "ftrans.scipy.spatial.transform", "ftrans.scipy.special",
     "ftrans.scipy.stats", "ftrans.testing",
     "ftrans.nn.utils", "ftrans.nn.utils.parametrizations", "ftrans.nn.utils.parametrize", "ftrans.nn.utils.rnn",
-    "ftrans.nn.data",
+    "ftrans.nn.data", "ftrans.debug.plots",
     "ftrans.nn.utils.prune", "ftrans.nn.utils.stateless",
     "ftrans.nn.callbacks", "ftrans.nn.metrics",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.source import at_line, user_line
+from ..base.figures import new_figure
 
 Shape = tuple[int, int]
 
@@ -100,17 +100,11 @@ def _path(is_filled: Any) -> str:
 
 def draw(rows: Any, cols: Any, shape: Shape, ax: Any, options: dict[str, Any]) -> Any:
     """Draw a pattern in axes of matplotlib, those of a new figure if `ax` is None; return the axes."""
-    try:
-        # Without pyplot, so that neither its state nor the choice of a backend is touched.
-        from matplotlib.colors import LinearSegmentedColormap
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError:
-        raise ImportError(
-            "patterns are drawn by matplotlib, which is not installed: pip install 'ftrans[plot]', or call to_svg()"
-            + at_line(user_line())
-        ) from None
-    ax = Figure(layout="constrained").subplots() if ax is None else ax
+    if ax is None:
+        ax = new_figure(6.4, 4.8, "patterns", ", or call to_svg()").subplots()
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.ticker import MaxNLocator
+
     shades = _shades(cells(rows, cols, shape, (_PLOT, _PLOT)))
     look = {
         "cmap": LinearSegmentedColormap.from_list("pattern", ["white", _COLOR]),

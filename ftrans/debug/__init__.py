@@ -3,6 +3,7 @@
 from ..api.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
 from ..base.source import scope
+from . import plots
 from .cost import CostReport, cost
 from .draw import draw
 from .explain import explain
@@ -21,6 +22,7 @@ __all__ = [
     "draw",
     "explain",
     "is_anomaly_enabled",
+    "plots",
     "profile",
     "retraces",
     "scope",

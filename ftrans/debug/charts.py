@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.figures import new_figure
 from ..base.names import printable
 from ..base.source import at_line, user_line
 from . import report
@@ -17,8 +18,8 @@ from .report import Row
 
 _KINDS = ("flame", "bars")
 _FORMATS = (".png", ".svg", ".pdf")
-_WIDTH = 14.0
-_ROW = 0.34
+WIDTH = 14.0
+ROW = 0.34
 _LEAST_TEXT = 6
 # A box narrower than this part of the whole is not drawn.
 _LEAST = 0.0008
@@ -63,7 +64,7 @@ class Frame:
         return number if 1 < len(number) <= room else "", _SIZES[-1]
 
 
-class _Box(NamedTuple):
+class Box(NamedTuple):
     """A box with its place: from `left`, `width` wide, in seconds."""
 
     frame: Frame
@@ -83,12 +84,7 @@ def check(path: str | os.PathLike[str], kind: str, recorded: Collection[Any]) ->
             "nothing was recorded, so there is nothing to draw: call transformed or compiled functions inside the "
             "block of ftrans.debug.profile(); NumPy itself, on plain arrays, is not seen" + at_line(user_line())
         )
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            "charts are drawn by matplotlib, which is not installed: pip install 'ftrans[plot]'" + at_line(user_line())
-        ) from None
+    new_figure(WIDTH, ROW, "charts")
 
 
 def flame(path: str | os.PathLike[str], places: Iterable[Place]) -> None:
@@ -96,6 +92,26 @@ def flame(path: str | os.PathLike[str], places: Iterable[Place]) -> None:
 
     What comes before running has a strip and a scale of its own: the first time, it takes longer than all else.
     """
+    running, preparing = _frames(places)
+    titles = {"Running, by scope, line and primitive": running, "Tracing, transforming and compiling": preparing}
+    graphs = {title: list(_boxes(root, 0.0, 0)) for title, root in titles.items() if root.inner}
+    levels = [1 + max(box.level for box in boxes) for boxes in graphs.values()]
+    figure, rows = _figure(sum(levels) * ROW + 0.5 * len(levels), levels)
+    for (title, boxes), axes, height in zip(graphs.items(), rows, levels, strict=True):
+        draw_boxes(axes, boxes, height, WIDTH)
+        axes.set_title(title, loc="left", fontsize=11)
+    _save(figure, path)
+
+
+def running_boxes(places: Iterable[Place]) -> tuple[list[Box], int]:
+    """The boxes of what ran, and how many levels they have; of the work around it where nothing ran."""
+    running, preparing = _frames(places)
+    boxes = list(_boxes(running if running.inner else preparing, 0.0, 0))
+    return boxes, 1 + max(box.level for box in boxes)
+
+
+def _frames(places: Iterable[Place]) -> tuple[Frame, Frame]:
+    """What ran, and the work around it."""
     running, preparing = Frame("all", _ALL), Frame("all", _ALL)
     for place in places:
         if place.kind in (EQUATION, COMPILED):
@@ -107,17 +123,11 @@ def flame(path: str | os.PathLike[str], places: Iterable[Place]) -> None:
         else:
             frame = preparing.enter(place.name, _WORK)
         frame.time += place.self_ns * 1e-9
-    titles = {"Running, by scope, line and primitive": running, "Tracing, transforming and compiling": preparing}
-    graphs = {title: list(_boxes(root, 0.0, 0)) for title, root in titles.items() if root.inner}
-    levels = [1 + max(box.level for box in boxes) for boxes in graphs.values()]
-    figure, rows = _figure(sum(levels) * _ROW + 0.5 * len(levels), levels)
-    for (title, boxes), axes, height in zip(graphs.items(), rows, levels, strict=True):
-        _draw_boxes(axes, boxes, height)
-        axes.set_title(title, loc="left", fontsize=11)
-    _save(figure, path)
+    return running, preparing
 
 
-def _draw_boxes(axes: Any, boxes: Sequence[_Box], levels: int) -> None:
+def draw_boxes(axes: Any, boxes: Sequence[Box], levels: int, inches: float) -> None:
+    """Draw boxes in axes that are so many inches wide."""
     whole = boxes[0].width or 1.0
     axes.set_xlim(0, whole)
     axes.set_ylim(0, levels)
@@ -126,20 +136,20 @@ def _draw_boxes(axes: Any, boxes: Sequence[_Box], levels: int) -> None:
         if box.width < _LEAST * whole:
             continue
         axes.add_patch(_rectangle(box, whole))
-        text, size = box.frame.text(box.width, _WIDTH * box.width / whole)
+        text, size = box.frame.text(box.width, inches * box.width / whole)
         look = {"va": "center", "fontsize": size, "family": _FONT, "parse_math": False}
         axes.text(box.left + 0.003 * whole, box.level + 0.49, text, clip_on=True, **look)
 
 
-def _boxes(frame: Frame, left: float, level: int) -> Iterator[_Box]:
-    yield _Box(frame, left, frame.total(), level)
+def _boxes(frame: Frame, left: float, level: int) -> Iterator[Box]:
+    yield Box(frame, left, frame.total(), level)
     # The largest come first.
     for inner in sorted(frame.inner.values(), key=lambda f: -f.total()):
         yield from _boxes(inner, left, level + 1)
         left += inner.total()
 
 
-def _rectangle(box: _Box, whole: float) -> Any:
+def _rectangle(box: Box, whole: float) -> Any:
     from matplotlib.patches import Rectangle
 
     gap = min(0.0006 * whole, 0.1 * box.width)
@@ -148,7 +158,7 @@ def _rectangle(box: _Box, whole: float) -> Any:
 
 def bars(path: str | os.PathLike[str], rows: Sequence[Row], group_by: str) -> None:
     """Draw rows of a table, the first at the top: time in each itself, and behind it the time with what it called."""
-    figure, (axes,) = _figure(max(len(rows), 2) * _ROW + 1.1, [1])
+    figure, (axes,) = _figure(max(len(rows), 2) * ROW + 1.1, [1])
     scale, unit = _unit(max(row.total_time for row in rows))
     places = range(len(rows))
     axes.barh(places, [r.total_time / scale for r in rows], color=_CALLED, height=0.78, label="with what it called")
@@ -175,10 +185,7 @@ def _unit(largest: float) -> tuple[float, str]:
 
 
 def _figure(height: float, parts: Sequence[int]) -> tuple[Any, Any]:
-    # Without pyplot, so that neither its state nor the choice of a backend is touched.
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = new_figure(WIDTH, height)
     return figure, figure.subplots(len(parts), squeeze=False, height_ratios=parts)[:, 0]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.figures import new_figure, require_format, save_figure
 from ...base.names import printable
 from ...base.source import at_line, user_line
-from ..drawing import new_figure, require_format, save_figure
 
 # Numbers are written into the cells of matrices up to this size.
 _MOST_WRITTEN = 20

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ...base.names import printable
+from ...base.figures import new_figure, require_format, save_figure
 from ...base.source import at_line, user_line
-from ..drawing import new_figure, require_format, save_figure
+from ...debug.plots.curves import draw_curves
 
 # The figures of an epoch by name.
 Row = dict[str, Any]
 
-_TRAINING, _VALIDATION, _STEPS = "#1f6fb2", "#d9733e", "#b9d3e8"
+_STEPS = "#b9d3e8"
 _NO_METRIC = ("epoch", "step", "seconds", "samples_per_second")
 _PANEL = (5.4, 3.6)
 
@@ -38,30 +38,13 @@ def draw(
     for name, axes in zip(names, panels, strict=False):
         if name == "loss":
             _draw_steps(axes, epochs, steps)
-        _draw_panel(axes, epochs, name)
+        draw_curves(axes, epochs, name)
         if best is not None and monitor.removeprefix("val_") == name:
             _mark(axes, best["epoch"], best[monitor])
         axes.legend(frameon=False, fontsize=9)
     for axes in list(panels)[len(names) :]:
         axes.remove()
     save_figure(figure, path)
-
-
-def _draw_panel(axes: Any, epochs: Sequence[Row], name: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for key, label, color in ((name, "training", _TRAINING), (f"val_{name}", "validation", _VALIDATION)):
-        points = [(row["epoch"], row[key]) for row in epochs if row.get(key) is not None]
-        if points:
-            marker = "o" if len(points) <= 30 else ""
-            axes.plot(
-                *zip(*points, strict=True), color=color, label=label, marker=marker, markersize=3.5, linewidth=1.6
-            )
-    axes.set_title(printable(name), loc="left", fontsize=11, parse_math=False)
-    axes.set_xlabel("epoch")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _mark(axes: Any, epoch: int, value: float) -> None:

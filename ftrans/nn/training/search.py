@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.figures import new_figure, require_format, save_figure
 from ...base.source import at_line, user_line
-from ..drawing import new_figure, require_format, save_figure
 from ..modules.module import Module
 from ..modules.roots import require_module
 from ..optim.optimizer import Optimizer
