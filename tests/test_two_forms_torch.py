@@ -15,6 +15,6 @@ __all__ = ["compare"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_losses(compare: ModuleType, name: str) -> None:
-    (theirs, _), (ours, _) = compare.curves(name, steps=20)
+    theirs, ours = compare.curves(name, steps=20)
     np.testing.assert_allclose(ours, theirs, rtol=1e-4)
     np.testing.assert_allclose(theirs[: len(LOSSES[name])], LOSSES[name], rtol=1e-6)
