@@ -15,7 +15,7 @@ NEWEST := jax==0.12.*
 PYTHON_OLDEST ?= $(call interpreter,3.11)
 PYTHON_NEWEST ?= $(call interpreter,3.13)
 
-EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py)) examples/numpy_gallery
+EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py)) examples/numpy_gallery examples/torch_side_by_side/compare.py
 
 in-venv := $(VENV)/bin/python -m
 
