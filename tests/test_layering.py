@@ -220,7 +220,7 @@ def test_public_names() -> None:
 # Modules that users look into by `dir()`: it lists what is public, and nothing that these files import.
 PUBLIC_MODULES = [
     "ftrans", "ftrans.autograd", "ftrans.autograd.functional", "ftrans.debug", "ftrans.nn", "ftrans.nn.functional",
-    "ftrans.nn.distributions", "ftrans.nn.distributions.constraints",
+    "ftrans.autograd.cuda", "ftrans.nn.distributions", "ftrans.nn.distributions.constraints",
     "ftrans.nn.init", "ftrans.nn.optim", "ftrans.nn.optim.lr_scheduler", "ftrans.nn.random", "ftrans.numpy",
     "ftrans.numpy.emath", "ftrans.numpy.fft", "ftrans.numpy.linalg", "ftrans.scipy", "ftrans.scipy.fft",
     "ftrans.scipy.integrate", "ftrans.scipy.interpolate", "ftrans.scipy.linalg", "ftrans.scipy.ndimage",

@@ -8,9 +8,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import tables
 
-FORMS = Path(__file__).parent.parent / "examples" / "torch_side_by_side"
-NAMES = sorted(path.name.removesuffix("_torch.py") for path in FORMS.glob("*_torch.py"))
+FOLDER = Path(__file__).parent.parent / "examples" / "torch_side_by_side"
+# Programs, and their forms in ftrans.
+NAMES = [path.name.removesuffix("_torch.py") for path in FOLDER.glob("*_torch.py")]
+FORMS = sorted(
+    (name, form) for name in NAMES for form in ("ftrans", "compiled") if (FOLDER / f"{name}_{form}.py").exists()
+)
 
 # The first losses of each form in torch 2.13, with the weights that the form in ftrans begins with after
 # `nn.manual_seed(0)`.  test_two_forms_torch.py compares them with torch.
@@ -27,13 +32,13 @@ LOSSES = {
 def compare(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The program that compares the forms."""
     pytest.importorskip("optax")
-    monkeypatch.syspath_prepend(FORMS)
+    monkeypatch.syspath_prepend(FOLDER)
     return importlib.import_module("compare")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_most_lines_are_the_same(compare: ModuleType, name: str) -> None:
-    lines, differing = compare.count_lines(name)
+@pytest.mark.parametrize(("name", "form"), FORMS)
+def test_most_lines_are_the_same(compare: ModuleType, name: str, form: str) -> None:
+    lines, differing = compare.count_lines(name, form)
     assert 0 < differing <= compare.LIMIT * lines
 
 
@@ -43,8 +48,8 @@ def test_lines_are_counted(compare: ModuleType, tmp_path: Path) -> None:
     assert compare.lines_of(path) == ["x = 1", "def f():", 'return """', '"""']
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_losses_are_those_of_torch(compare: ModuleType, name: str) -> None:
-    form, expected = compare.form_of(name, "ftrans"), LOSSES[name]
-    losses = compare.losses_of(form, len(expected))
+@pytest.mark.parametrize(("name", "form"), [row for row in FORMS if tables.whole or row[1] == "ftrans"])
+def test_losses_are_those_of_torch(compare: ModuleType, name: str, form: str) -> None:
+    expected = LOSSES[name]
+    losses = compare.losses_of(compare.form_of(name, form), len(expected))
     np.testing.assert_allclose(losses, expected, rtol=1e-5)

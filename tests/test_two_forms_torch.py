@@ -6,15 +6,15 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from test_two_forms import LOSSES, NAMES, compare
+from test_two_forms import FORMS, LOSSES, compare
 
 pytest.importorskip("torch")
 
 __all__ = ["compare"]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_losses(compare: ModuleType, name: str) -> None:
-    theirs, ours = compare.curves(name, steps=20)
+@pytest.mark.parametrize(("name", "form"), FORMS)
+def test_losses(compare: ModuleType, name: str, form: str) -> None:
+    theirs, ours = compare.curves(name, 20, form)
     np.testing.assert_allclose(ours, theirs, rtol=1e-4)
     np.testing.assert_allclose(theirs[: len(LOSSES[name])], LOSSES[name], rtol=1e-6)

@@ -2,7 +2,8 @@
 
     python examples/torch_side_by_side/compare.py [NAME ...] [--steps 30]
 
-A program NAME is two files, NAME_torch.py and NAME_ftrans.py.  Each has `build()`, which makes a module or several, and
+A program NAME is two files, NAME_torch.py and NAME_ftrans.py, and where there is a NAME_compiled.py, it is the form in
+ftrans with compiled steps.  Each has `build()`, which makes a module or several, and
 `train(*modules, steps)`, which returns the loss of each step.  Losses are compared from the same weights, with the same
 batches and the same random numbers.  The program fails if more than 15 % of the lines of a program differ.
 """
@@ -42,12 +43,17 @@ def lines_of(path):
     return [line for number, line in numbered if line and not line.startswith("#") and number not in docstrings]
 
 
-def count_lines(name):
+def forms_in_ftrans(name):
+    """The forms of a program in ftrans: "ftrans", and "compiled" where there is one."""
+    return [form for form in ("ftrans", "compiled") if (HERE / f"{name}_{form}.py").exists()]
+
+
+def count_lines(name, form="ftrans"):
     """The number of lines of the form in torch, and of lines that differ.
 
     A line that is changed counts once, and so does one that only one of the forms has.
     """
-    theirs, ours = (lines_of(HERE / f"{name}_{form}.py") for form in ("torch", "ftrans"))
+    theirs, ours = (lines_of(HERE / f"{name}_{which}.py") for which in ("torch", form))
     changes = SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes()
     differing = sum(max(to - start, to2 - start2) for kind, start, to, start2, to2 in changes if kind != "equal")
     return len(theirs), differing
@@ -151,11 +157,11 @@ def losses_of(form, steps, states=None):
     return np.array(form.train(*modules, steps=steps))
 
 
-def curves(name, steps):
-    """The losses of the form in torch, and of the form in ftrans."""
+def curves(name, steps, form="ftrans"):
+    """The losses of the form in torch, and of a form in ftrans."""
     from ftrans import nn
 
-    theirs, ours = form_of(name, "torch"), form_of(name, "ftrans")
+    theirs, ours = form_of(name, "torch"), form_of(name, form)
     nn.manual_seed(0)
     states = [nn.to_torch(module) for module in build(ours)]
     with draws_of_ftrans(theirs):
@@ -163,9 +169,9 @@ def curves(name, steps):
     return in_torch, losses_of(ours, steps)
 
 
-def times(name, steps, rounds=3):
-    """The CPU time of a step in seconds, of the form in torch and of the form in ftrans, measured alternately."""
-    forms = [form_of(name, form) for form in ("torch", "ftrans")]
+def times(name, steps, form="ftrans", rounds=3):
+    """The CPU time of a step in seconds, of the form in torch and of a form in ftrans, measured alternately."""
+    forms = [form_of(name, which) for which in ("torch", form)]
     models = [build(form) for form in forms]
 
     def time_of(form, modules):
@@ -185,17 +191,19 @@ def main():
     parser.add_argument("--steps", type=int, default=30, help="how many steps each form trains for")
     args = parser.parse_args()
     with_torch = find_spec("torch") is not None
-    print(f"{'program':<12}{'lines':>7}{'differ':>8}{'':>7}", end="")
+    print(f"{'program':<16}{'lines':>7}{'differ':>8}{'':>7}", end="")
     print(f"{'loss':>18}{'largest difference':>21}{'CPU time of a step':>28}" if with_torch else "")
     too_many = []
-    for name in args.names:
-        lines, differing = count_lines(name)
-        print(f"{name:<12}{lines:>7}{differing:>8}{differing / lines:>7.1%}", end="", flush=True)
+    rows = [(name, form) for name in args.names for form in forms_in_ftrans(name)]
+    for name, form in rows:
+        label = name if form == "ftrans" else f"{name}, {form}"
+        lines, differing = count_lines(name, form)
+        print(f"{label:<16}{lines:>7}{differing:>8}{differing / lines:>7.1%}", end="", flush=True)
         if differing > LIMIT * lines:
-            too_many.append(name)
+            too_many.append(label)
         if with_torch:
-            theirs, ours = curves(name, args.steps)
-            of_torch, of_ftrans = times(name, args.steps)
+            theirs, ours = curves(name, args.steps, form)
+            of_torch, of_ftrans = times(name, args.steps, form)
             ratio = f"{of_ftrans * 1e3:.1f} ms, {of_ftrans / of_torch:.2f}x torch"
             print(f"{f'{ours[0]:.3g} to {ours[-1]:.3g}':>18}{abs(theirs - ours).max():>21.1e}{ratio:>28}", end="")
         print()

@@ -27,11 +27,12 @@ class Net(nn.Module):
         return F.log_softmax(self.fc2(x), dim=1)
 
 
-def evaluate(model, loader):
+def evaluate(model, loader, device):
     model.eval()
     loss = correct = 0
     with torch.no_grad():
         for data, target in loader:
+            data, target = data.to(device), target.to(device)
             output = model(data)
             loss += F.nll_loss(output, target, reduction="sum").item()
             prediction = output.argmax(dim=1, keepdim=True)
@@ -49,7 +50,7 @@ def build():
     return Net()
 
 
-def train(model, steps):
+def train(model, steps, device="cpu"):
     loader = loader_of(1024, seed=0, shuffle=True)
     optimizer = optim.Adadelta(model.parameters(), lr=1.0)
     scheduler = StepLR(optimizer, step_size=1, gamma=0.7)
@@ -57,6 +58,7 @@ def train(model, steps):
     while True:
         model.train()
         for data, target in loader:
+            data, target = data.to(device), target.to(device)
             optimizer.zero_grad()
             loss = F.nll_loss(model(data), target)
             loss.backward()
@@ -69,7 +71,8 @@ def train(model, steps):
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    model = build()
-    train(model, steps=96)
-    loss, accuracy = evaluate(model, loader_of(512, seed=1, shuffle=False))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = build().to(device)
+    train(model, 96, device)
+    loss, accuracy = evaluate(model, loader_of(512, seed=1, shuffle=False), device)
     print(f"test: loss {loss:.3f}, accuracy {accuracy:.1%}")

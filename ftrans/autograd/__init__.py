@@ -4,11 +4,12 @@ from typing import Any as _Any
 
 from ..api.anomaly import detect_anomaly, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
-from . import functional
+from . import cuda, functional
 from .backward import backward, grad
 from .context import Context
 from .creation import (
     arange,
+    device,
     empty,
     empty_like,
     eye,
@@ -74,8 +75,8 @@ _ELSEWHERE = {
     "save": "nn.save or pickle", "load": "nn.load or pickle",
     "linalg": "numpy.linalg, whose functions take tensors", "fft": "numpy.fft, whose functions take tensors",
     "special": "scipy.special, whose functions take tensors", "autograd": "ftrans.autograd itself",
-    "cuda": "nothing: tensors are in the memory of the host, and compiled code (nn.jit) runs on JAX's default device",
-    "device": '"cpu", the name itself; compiled code (nn.jit) runs on JAX\'s default device',
+    "Generator": "numpy.random.default_rng(seed), which generator= takes",
+    "backends": "nothing: there are no switches of kernels",
 }  # fmt: skip
 
 
@@ -100,8 +101,10 @@ __all__ = [
     "as_tensor",
     "backward",
     "bernoulli",
+    "cuda",
     "default_generator",
     "detect_anomaly",
+    "device",
     "empty",
     "empty_like",
     "enable_grad",

@@ -17,6 +17,7 @@ from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
 from ..core.types import is_complex, is_inexact, type_of
+from ..numpy.array_api import Device
 from ..numpy.promotion import asarray, same_value
 from .modes import current_mode
 from .tensor import Tensor, held
@@ -38,6 +39,26 @@ def set_default_dtype(dtype: Any) -> None:
     if not is_inexact(dtype) or is_complex(dtype):
         raise TypeError(f"the default dtype is a floating-point one, not {dtype}{at_line(user_line())}")
     _default_dtype[0] = dtype
+
+
+def device(type: Any, index: int | None = None) -> Device:
+    """The device of a name, which is "cpu": tensors are in the memory of the host.
+
+    Args:
+        type: "cpu", or a device.
+        index: accepted as in torch, without effect.
+
+    Raises:
+        TypeError: it is another device.
+
+    Example:
+        >>> from ftrans import autograd as torch
+        >>> place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        >>> torch.ones(2).to(place), place.type
+        (tensor([1., 1.]), 'cpu')
+    """
+    require_host(type)
+    return Device("cpu")
 
 
 def get_default_dtype() -> Any:

@@ -16,6 +16,7 @@ from ..base.cell import read
 from ..base.forward_code import ForwardArray, in_forward, plain
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer
+from ..numpy.array_api import device
 from ..numpy.indexing import require_kept
 from ..numpy.methods import name_methods
 from ..numpy.torch_names import missing
@@ -152,6 +153,7 @@ def install_on_arrays() -> None:
     methods |= {
         "numpy": lambda self, **options: plain(self),
         "data": property(_data),
+        "device": property(device, doc=device.__doc__),
         "__getattr__": _missing_attribute,
     }
     for name, method in methods.items():

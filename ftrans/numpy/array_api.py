@@ -21,7 +21,20 @@ __all__ = ["from_dlpack"]
 
 VERSION = "2024.12"
 _VERSIONS = ("2021.12", "2022.12", "2023.12", VERSION)
-_DEVICE = "cpu"
+
+
+class Device(str):
+    """A device, which is a string: "cpu", the memory of the host.  Its `type` is what devices of torch have."""
+
+    __slots__ = ()
+
+    @property
+    def type(self) -> str:
+        """The kind of device."""
+        return str(self)
+
+
+_DEVICE = Device("cpu")
 _KINDS: dict[str, tuple[str, ...]] = {
     "bool": ("bool",),
     "signed integer": ("int8", "int16", "int32", "int64"),
