@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 import pytest
 
-from ftrans import autograd, debug
+from ftrans import autograd, debug, nn
 from ftrans.autograd import repeats
 
 
@@ -200,6 +200,30 @@ def test_warnings_name_the_line_of_the_operation():
     _warmed(step, 4.0)
     with pytest.warns(RuntimeWarning, match=r"np\.sqrt\(x\)"):
         assert step(0.0) == [np.inf]
+
+
+def test_calls_that_were_recorded_before_follow_modes_and_changes():
+    rng = np.random.default_rng(0)
+    x, w = (autograd.tensor(rng.standard_normal((3, 3)).astype(np.float32), requires_grad=True) for _ in range(2))
+    exact = [x @ w for _ in range(3)][-1]
+    with nn.autocast("bfloat16"):
+        rounded = x @ w
+    assert 0 < np.abs((exact - rounded).detach().numpy()).max() < 0.1
+    with autograd.no_grad():
+        assert not (x @ w).requires_grad
+    y = x * w
+    parts = [y[1:, 0] for _ in range(3)]
+    with autograd.no_grad():
+        z = y.clone()
+        part = z[1:, 0]
+    y *= 2.0
+    assert parts[-1].tolist() == y[1:, 0].tolist()
+    assert not part.requires_grad
+    parts[-1].sum().backward()
+    expected = np.zeros((3, 3), np.float32)
+    expected[1:, 0] = 2.0 * w.detach().numpy()[1:, 0]
+    assert np.array_equal(x.grad.numpy(), expected)
+    assert [(x[1], x[True].shape, x[1.0 > 0].shape)[1:] for _ in range(3)] == [((1, 3, 3), (1, 3, 3))] * 3
 
 
 def test_observers_are_told_of_each_operation():

@@ -101,6 +101,7 @@ class Derivative:
         inputs: which arguments are kept.
         outputs: which results are kept.
         kept_count: how many values are kept.
+        only: the backward of an operation with one result, once `only_pull` has been asked for it.
         extras: a program that computes the extra values; None if there are none.
         uses_arguments: whether the backward uses the arguments and results themselves, which may be changed in place.
 
@@ -126,7 +127,7 @@ class Derivative:
         self.result_count = len(self.out_active)
         self.out_types = program.out_types
         self._pulls: dict[Flags, Pull] = {}
-        self._only: Pull | None = None
+        self.only: Pull | None = None
 
     def pull_of(self, present: Sequence[bool]) -> Pull:
         """The backward for cotangents of some results, of which there is at least one."""
@@ -134,9 +135,9 @@ class Derivative:
 
     def only_pull(self) -> Pull:
         """The backward of an operation with one result."""
-        found = self._only
+        found = self.only
         if found is None:
-            found = self._only = self.pull((True,))
+            found = self.only = self.pull((True,))
         return found
 
     def pull(self, present: Flags) -> Pull:

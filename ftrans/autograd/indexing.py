@@ -11,6 +11,7 @@ import numpy as np
 from ..base.type_questions import is_plain
 from ..numpy.indexing import require_kept
 from .changes import change
+from .frequent import recorded_item
 from .modes import current_mode
 from .operations import PLACE, Call
 from .paths import Path, Step
@@ -22,6 +23,10 @@ def getitem(self: Tensor, index: Any) -> Any:
     """`self[index]`."""
     if not _is_basic(index):
         index = _by_places(self, _plain_index(index))
+    else:
+        known = recorded_item(self, index)
+        if known is not None:
+            return known
     return apply(operator.getitem, (self, index), {}, "Index")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..api.call import call_on_recorded
 from ..base.foreign import assigns_element, without_name_of_method
+from ..base.narrow_products import product_dtype
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.program import Program
@@ -23,9 +24,10 @@ from ..numpy.promotion import is_number
 from ..numpy.torch_names import advised_names, missing
 from .backward import backward
 from .changes import call, change, settle
+from .frequent import recorded, recorded_pair
 from .indexing import Flat, getitem, set_flat, setitem
 from .operations import PLACE, Static, node_name
-from .recording import apply, apply_program
+from .recording import PRODUCTS, apply, apply_program
 from .tensor import Tensor
 from .torch_methods import METHODS
 from .torch_methods.pointwise import OWN, UFUNCS
@@ -44,9 +46,13 @@ _ATTRIBUTES = ("T", "mT", "real", "imag")
 
 
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
-    name = node_name(ufunc.__name__)
+    name, is_product = node_name(ufunc.__name__), ufunc in PRODUCTS
 
     def method(*operands: Any, **options: Any) -> Any:
+        if not options and not (is_product and product_dtype() is not None):
+            known = recorded_pair(ufunc, *operands) if len(operands) == 2 else recorded(ufunc, operands[0])
+            if known is not None:
+                return known
         for x in operands:
             if type(x) not in _USUAL_OPERANDS and not _is_operand(x):
                 return NotImplemented
@@ -339,7 +345,8 @@ def _one_operation(name: str) -> Callable[[Tensor], Any]:
     function, node = METHODS[name], node_name(name)
 
     def method(self: Tensor) -> Any:
-        return apply(function, (self,), {}, node)
+        known = recorded(function, self)
+        return apply(function, (self,), {}, node) if known is None else known
 
     method.__doc__ = function.__doc__
     return method

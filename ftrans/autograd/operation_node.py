@@ -46,18 +46,6 @@ class OperationNode(KeepingNode):
         self.kept = kept
         self.watched = watched
 
-    def pull_only(self, cotangent: Any) -> Sequence[Any]:
-        """`pull` for an operation with one result, all of whose edges get a cotangent, while no observer looks on."""
-        derivative = self.derivative
-        kept = self.kept
-        if self.watched or kept is None:
-            kept = self.checked(derivative.uses_arguments)
-        pull = derivative.only_pull()
-        function = pull.function or pull.compiled()
-        if pull.takes_all:
-            return function(*kept, cotangent)
-        return function(*[kept[i] for i in pull.takes], cotangent)
-
     def pull(self, cotangents: list[Any], needed: Flags | None) -> tuple[Sequence[Any], Iterable[bool]]:
         derivative = self.derivative
         kept = self.checked(derivative.uses_arguments)

@@ -33,7 +33,7 @@ from .tracing import Note, current_notes
 from .views import enter_view
 
 # The functions that `nn.autocast` is about.
-_PRODUCTS = frozenset(
+PRODUCTS = frozenset(
     [
         np.matmul, np.dot, np.inner, np.vdot, np.tensordot, np.einsum, np.vecdot, np.linalg.matmul,
         np.linalg.tensordot, np.linalg.vecdot, np.linalg.multi_dot,
@@ -50,7 +50,7 @@ def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         kwargs: its keyword arguments.
         name: name of its nodes.
     """
-    if function in _PRODUCTS and product_dtype() is not None:
+    if function in PRODUCTS and product_dtype() is not None:
         args = rounded(read(args))
         with exact_products():
             return apply(function, args, kwargs, name)

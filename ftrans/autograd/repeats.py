@@ -27,21 +27,31 @@ _MOST_ROOTS, _MOST_WAYS, _MOST_STOPS = 256, 4, 20_000
 _FIRST, _INTO, _ANEW = range(3)
 
 
-class _Stop(NamedTuple):
-    """What a way does at one node.
+class _Sign(NamedTuple):
+    """How a node is recognised.
 
     Attributes:
-        derivative: the number of the node's derivative.
+        derivative: the number of its derivative.
         line: the user's line of the operation.
         targets: for each edge the number of the node or leaf that it leads to, and which result of it.
-        place: the place of the cotangent of its first result; those of the others follow.
-        result_count: how many results it has.
-        given: for each edge the place where its cotangent goes, and how.
     """
 
     derivative: int
     line: Line | None
     targets: tuple[tuple[int, int], ...]
+
+
+class _Stop(NamedTuple):
+    """What is done at a node.
+
+    Attributes:
+        line: the user's line of the operation.
+        place: the place of the cotangent of its first result; those of the others follow.
+        result_count: how many results it has.
+        given: for each edge the place where its cotangent goes, and how.
+    """
+
+    line: Line | None
     place: int
     result_count: int
     given: tuple[tuple[int, int], ...]
@@ -52,28 +62,32 @@ class Way:
 
     Attributes:
         start: the place of the cotangent that is given.
-        stops: what is done at each node, the youngest first.
+        signs: how the nodes are recognised, the youngest first.
+        stops: what is done at each.
         leaves: the place of the cotangent of each leaf in the order of arrival, and whether it is an array of its own.
     """
 
-    def __init__(self, start: int, stops: Sequence[_Stop], leaves: Sequence[tuple[int, bool]]) -> None:
+    def __init__(
+        self, start: int, signs: Sequence[_Sign], stops: Sequence[_Stop], leaves: Sequence[tuple[int, bool]]
+    ) -> None:
         self.start = start
+        self.signs = signs
         self.stops = stops
         self.leaves = leaves
         self._place_count = sum([stop.result_count for stop in stops]) + len(leaves)
 
     def nodes_from(self, root: Node) -> list[Any] | None:
         """The nodes behind a root in the order of the stops, then the leaves; None if the graph is another one."""
-        count = len(self.stops)
+        count = len(self.signs)
         found: list[Any] = [None] * (count + len(self.leaves))
         found[0] = root
-        for node, stop in zip(found, self.stops, strict=False):
+        for node, (derivative, line, targets) in zip(found, self.signs, strict=False):
             # A leaf in its place is no node.
-            if type(node) is not OperationNode or node.line is not stop.line or node.hooks is not None:
+            if type(node) is not OperationNode or node.line is not line or node.hooks is not None:
                 return None
-            if node.derivative.number != stop.derivative:
+            if node.derivative.number != derivative:
                 return None
-            for (target, output), (number, index) in zip(node.edges, stop.targets):  # noqa: B905 - equal by derivative
+            for (target, output), (number, index) in zip(node.edges, targets):  # noqa: B905 - equal by derivative
                 known = found[number]
                 if known is None:
                     found[number] = target
@@ -103,30 +117,37 @@ class Way:
         """
         sums: list[Any] = [None] * self._place_count
         sums[self.start] = cotangent
-        line = None
+        last = None
         node = root = found[0]
         try:
-            for node, stop in zip(found, self.stops, strict=False):
-                if stop.line is not line:
-                    line = stop.line
+            for node, (line, place, result_count, given) in zip(found, self.stops, strict=False):
+                if line is not last:
+                    last = line
                     attribute(line or outer)
-                if stop.result_count == 1:
-                    outs = node.pull_only(sums[stop.place])
-                    sums[stop.place] = None
+                if result_count == 1:
+                    kept, derivative = node.kept, node.derivative
+                    if kept is None or node.watched:
+                        kept = node.checked(derivative.uses_arguments)
+                    pull = derivative.only
+                    if pull.takes_all:
+                        outs = pull.function(*kept, sums[place])
+                    else:
+                        outs = pull.function(*[kept[i] for i in pull.takes], sums[place])
+                    sums[place] = None
                 else:
-                    outs, _ = node.pull(sums[stop.place : stop.place + stop.result_count], None)
-                    sums[stop.place : stop.place + stop.result_count] = [None] * stop.result_count
+                    outs, _ = node.pull(sums[place : place + result_count], None)
+                    sums[place : place + result_count] = [None] * result_count
                 if releases and (node.kept or node is root):
                     node.kept, node.watched = None, ()
-                for ct, (place, how) in zip(outs, stop.given):  # noqa: B905 - a way has all of them
+                for ct, (at, how) in zip(outs, given):  # noqa: B905 - a way has all of them
                     if how == _FIRST:
-                        sums[place] = ct
-                    elif how == _INTO and type(sums[place]) is np.ndarray:
-                        sums[place] += ct
+                        sums[at] = ct
+                    elif how == _INTO and type(sums[at]) is np.ndarray:
+                        sums[at] += ct
                     else:
-                        sums[place] = sums[place] + ct
+                        sums[at] = sums[at] + ct
         except np.linalg.LinAlgError as error:
-            error.add_note(f"  in the backward pass through {node!r}{at_line(line)}")
+            error.add_note(f"  in the backward pass through {node!r}{at_line(last)}")
             raise
         attribute(outer)
         leaves = found[len(self.stops) :]
@@ -146,6 +167,7 @@ def way_from(root: Node, output: int) -> Way | None:
         places.append(place)
         place += node.result_count
     fresh: dict[int, bool] = {places[0] + output: False}
+    signs: list[_Sign] = []
     stops: list[_Stop] = []
     leaves: list[int] = []
     for node, pull in visits:
@@ -165,9 +187,9 @@ def way_from(root: Node, output: int) -> Way | None:
                 how, fresh[at] = _INTO if fresh[at] and _has_axes(target, index) else _ANEW, True
             targets.append((number, index))
             given.append((at, how))
-        own = places[numbers[id(node)]]
-        stops.append(_Stop(node.derivative.number, node.line, tuple(targets), own, node.result_count, tuple(given)))
-    return Way(output, stops, [(at, fresh[at]) for at in leaves])
+        signs.append(_Sign(node.derivative.number, node.line, tuple(targets)))
+        stops.append(_Stop(node.line, places[numbers[id(node)]], node.result_count, tuple(given)))
+    return Way(output, signs, stops, [(at, fresh[at]) for at in leaves])
 
 
 def _visits(root: Node, output: int) -> list[tuple[OperationNode, Pull]] | None:
@@ -182,6 +204,8 @@ def _visits(root: Node, output: int) -> list[tuple[OperationNode, Pull]] | None:
         pull = node.derivative.pull_of(waiting.pop(node))
         if False in pull.in_active:
             return None
+        if pull.function is None:
+            pull.compiled()
         found.append((node, pull))
         for target, index in node.edges:
             if isinstance(target, Node):

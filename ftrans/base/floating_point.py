@@ -27,8 +27,10 @@ _CALLS = {"divide": "call", "over": "call", "invalid": "call"}
 
 
 _variable = VARIABLE_OF_ERROR_MODES
-# What NumPy makes of error modes is kept: for values of the variable, the values for the same with warnings sent.
+# What NumPy makes of error modes is kept: for values of the variable, the values for the same with warnings sent, and
+# for the same without a word of overflow.
 _sent: dict[Any, Any] = {}
+_silent: dict[Any, Any] = {}
 _MOST_MODES = 100
 
 
@@ -50,12 +52,12 @@ class warnings_at_user_line:
         end_sending(self._token)
 
 
-def _enter_modes(variable: ContextVar[Any], modes: Any) -> Any:
-    with _sending():
+def _enter_modes(known: dict[Any, Any], changed: np.errstate, variable: ContextVar[Any], modes: Any) -> Any:
+    with changed:
         found = variable.get()
-    if len(_sent) >= _MOST_MODES:
-        _sent.clear()
-    _sent[modes] = _sent[found] = found
+    if len(known) >= _MOST_MODES:
+        known.clear()
+    known[modes] = known[found] = found
     return found
 
 
@@ -66,11 +68,21 @@ def send_warnings() -> Any:
         context.__enter__()
         return context
     modes = _variable.get()
-    return _variable.set(_sent.get(modes) or _enter_modes(_variable, modes))
+    return _variable.set(_sent.get(modes) or _enter_modes(_sent, _sending(), _variable, modes))
+
+
+def ignore_overflow() -> Any:
+    """Enter `np.errstate(over="ignore")`, in an eighth of its time; return what `end_sending` takes."""
+    if _variable is None:
+        context = np.errstate(over="ignore")
+        context.__enter__()
+        return context
+    modes = _variable.get()
+    return _variable.set(_silent.get(modes) or _enter_modes(_silent, np.errstate(over="ignore"), _variable, modes))
 
 
 def end_sending(token: Any) -> None:
-    """Leave what `send_warnings` entered."""
+    """Leave what `send_warnings` or `ignore_overflow` entered."""
     if _variable is None:
         token.__exit__(None, None, None)
     else:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.floating_point import end_sending, ignore_overflow
+from ...core.program import Params
 from ...core.trace import Tracer
-from ...core.types import is_complex
+from ...core.types import ArrayType, is_complex
 from ..literals import full_like
 from .conversions import complex_, conj, convert, imag, real, to_real
 from .family import (
@@ -199,20 +201,36 @@ def _tanh_tangent(y: Tracer, x: Tracer, t: Tracer) -> Tracer:
 tanh = unary("tanh", np.tanh, "tanh", _tanh_tangent)
 
 
-def _logistic(x: Any) -> Any:
+def _logistic_quotient(x: Any) -> Any:
     # The exponential of a large negative number is infinite, and the result 0, as it should be; but float16 has results
     # that are not 0 where its exponential is infinite.
     wide = x if x.dtype.itemsize > 2 else x.astype(np.float32)
     one = wide.dtype.type(1)
+    return (one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
+
+
+def _logistic(x: Any) -> Any:
     with np.errstate(over="ignore"):
-        return (one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
+        return _logistic_quotient(x)
 
 
-logistic = unary(
+class _Logistic(Elementwise):
+    def numpy(self, x: Any) -> Any:
+        token = ignore_overflow()
+        try:
+            return _logistic_quotient(x)
+        finally:
+            end_sending(token)
+
+    def stand_alone(self, types: list[ArrayType], params: Params) -> tuple[Callable[..., Any], Params]:
+        return _logistic, {}
+
+
+logistic = _Logistic(
     "logistic",
     _logistic,
     "logistic",
-    lambda y, x, t: mul(t, mul(full_like(x, 0.25), sech_square(mul(full_like(x, 0.5), x)))),
+    lambda y, x: [lambda t: mul(t, mul(full_like(x, 0.25), sech_square(mul(full_like(x, 0.5), x))))],
     accepts=is_real,
 )
 arcsinh = unary("arcsinh", np.arcsinh, of_lax("asinh", _mirrored_in_real), lambda y, x, t: div(t, _cosh_of_arcsinh(x)))
