@@ -95,6 +95,7 @@ class Derivative:
         number: tells it from all others, also from those that are gone.
         program: the operation.
         active: which arguments are active.
+        edge_of: for each active argument its number among them.
         out_active: which results depend on an active argument.
         out_types: types of the results.
         result_count: number of results.
@@ -122,6 +123,7 @@ class Derivative:
         self.program = program
         self._run = run
         self.active = active
+        self.edge_of = [active[:i].count(True) for i in range(len(active))]
         self._parts = linearize(program, active)
         self.out_active = self._parts.out_active
         self.result_count = len(self.out_active)

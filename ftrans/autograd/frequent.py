@@ -80,7 +80,9 @@ class Frequent:
         if self._takes_numbers:
             operands = [*tensors, *[SCALARS[type(x)](x) for x in numbers]]
         watched: list[tuple[Memory | Watched, int | bytes]] = []
-        kept = [kept_array(operands[i], watched) for i in derivative.inputs] if derivative.inputs else []
+        kept: list[Any] = []
+        for i in derivative.inputs:
+            kept.append(kept_array(operands[i], watched))
         if derivative.outputs:
             kept.append(kept_array(result, watched))
         if derivative.extras is not None:

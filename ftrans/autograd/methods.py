@@ -48,13 +48,14 @@ _ATTRIBUTES = ("T", "mT", "real", "imag")
 def _elementwise(ufunc: np.ufunc) -> Callable[..., Any]:
     name, is_product = node_name(ufunc.__name__), ufunc in PRODUCTS
 
-    def method(*operands: Any, **options: Any) -> Any:
+    def method(x: Any, *others: Any, **options: Any) -> Any:
         if not options and not (is_product and product_dtype() is not None):
-            known = recorded_pair(ufunc, *operands) if len(operands) == 2 else recorded(ufunc, operands[0])
+            known = recorded_pair(ufunc, x, others[0]) if len(others) == 1 else recorded(ufunc, x)
             if known is not None:
                 return known
-        for x in operands:
-            if type(x) not in _USUAL_OPERANDS and not _is_operand(x):
+        operands = (x, *others)
+        for y in operands:
+            if type(y) not in _USUAL_OPERANDS and not _is_operand(y):
                 return NotImplemented
         return call(ufunc, operands, options, name) if options else apply(ufunc, operands, {}, name)
 

@@ -71,7 +71,8 @@ class OperationNode(KeepingNode):
     def pull_tensors(self, cotangents: list[Any], needed: Flags | None) -> Sequence[Any]:
         self.checked()
         derivative = self.derivative
-        pull = derivative.recorded_pull(tuple([ct is not None for ct in cotangents]))
+        present = (True,) if len(cotangents) == 1 else tuple([ct is not None for ct in cotangents])
+        pull = derivative.recorded_pull(present)
         if needed is not None:
             pull = pull.part(needed)
         given = [self._kept_tensor(i) for i in pull.takes]
@@ -80,6 +81,8 @@ class OperationNode(KeepingNode):
             found = [given[i] for i in pull.passes_on]
         else:
             found = Tensor.apply_program(pull.program, given, name=f"{self.name}Backward")
+        if len(found) == len(self.edges):
+            return found
         outs = iter(found)
         return [next(outs) if a else None for a in pull.in_active]
 
@@ -92,12 +95,17 @@ class OperationNode(KeepingNode):
             number = derivative.inputs[position]
             if not derivative.active[number]:
                 return value
-            target, index = self.edges[derivative.active[:number].count(True)]
+            target, index = self.edges[derivative.edge_of[number]]
+            type = derivative.program.inputs[number].type
         elif position < len(derivative.inputs) + len(derivative.outputs):
             index = derivative.outputs[position - len(derivative.inputs)]
             if not derivative.out_active[index]:
                 return value
-            target = self
+            target, type = self, derivative.out_types[index]
         else:
             return value
-        return Tensor.at(value, target, index)
+        if isinstance(target, Tensor):
+            return target
+        found = Tensor(value, type)
+        found.node, found.output = target, index
+        return found

@@ -91,7 +91,9 @@ class Operation:
 
 def operation_of(program: Program, run: Run | None) -> Operation:
     """A whole program as an operation; `run` runs its programs, by default the NumPy evaluator."""
-    return program.derive(("operation", run), lambda: Operation(node_name(program.name), program, OfProgram, run=run))
+    key = ("operation", run)
+    found: Operation | None = program.derived.get(key)
+    return found or program.derive(key, lambda: Operation(node_name(program.name), program, OfProgram, run=run))
 
 
 @functools.cache

@@ -181,8 +181,13 @@ def connect(
         if type(x) is Tensor and x.is_inferred:
             raise inference_error()
     watched: list[tuple[Memory | Watched, int | bytes]] = []
-    kept = [_kept(operands[i], watched) for i in derivative.inputs]
-    kept += [_kept(results[j], watched) for j in derivative.outputs]
+    kept: list[Any] = []
+    for i in derivative.inputs:
+        x = operands[i]
+        kept.append(kept_array(x, watched) if type(x) is Tensor else protected(x, watched))
+    for i in derivative.outputs:
+        x = results[i]
+        kept.append(kept_array(x, watched) if type(x) is Tensor else protected(x, watched))
     if derivative.extras is not None:
         extras = derivative.extras(*[x.array if isinstance(x, Tensor) else x for x in (*operands, *results)])
     kept += extras
@@ -194,10 +199,6 @@ def connect(
         if out_active[index]:
             x.node = node
             x.output = index
-
-
-def _kept(x: Any, watched: list[tuple[Memory | Watched, int | bytes]]) -> Any:
-    return kept_array(x, watched) if type(x) is Tensor else protected(x, watched)
 
 
 # Programs
@@ -214,9 +215,18 @@ def apply_program(
         compiled: what runs a program on arrays, where that is not the NumPy evaluator.
         name: name of its node; that of the program by default.
     """
-    values = [x.array if isinstance(x, Tensor) else x for x in args]
-    mode = current_mode()
-    active = tuple([isinstance(x, Tensor) and x.requires_grad for x in args])
+    values: list[Any] = []
+    requiring: list[bool] = []
+    for x in args:
+        if isinstance(x, Tensor):
+            if x.window is not None:
+                x._settle()
+            values.append(x.array)
+            requiring.append(x.node is not None or x.asked is not False)
+        else:
+            values.append(x)
+            requiring.append(False)
+    mode, active = current_mode(), tuple(requiring)
     if not (mode.records and True in active):
         return [_unrecorded(np.asarray(x)[()], mode.infers) for x in (compiled or NUMPY.run)(program, values)]
     operation = operation_of(program, compiled)

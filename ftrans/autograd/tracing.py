@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..api import anomaly
+from ..api.anomaly import current_checks
 from ..base.source import attributed_to
 from ..core.program import Program, Var
 from ..core.trace import Builder, NoWitness, building
@@ -75,7 +75,7 @@ noted_in_mode = Notes()
 def current_notes() -> Notes | None:
     """Where operations are to note what they are given; None where they need not."""
     notes = _notes.get()
-    return noted_in_mode if notes is None and anomaly.is_anomaly_enabled() else notes
+    return noted_in_mode if notes is None and current_checks() is not None else notes
 
 
 class noting_operands:

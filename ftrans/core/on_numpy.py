@@ -5,11 +5,12 @@ The rule `numpy` defines the meaning of a primitive; the attributes here make it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
 from .program import Params
+from .types import ArrayType
 
 
 class Memory(Enum):
@@ -48,6 +49,13 @@ class OnNumpy:
 
     def python(self, operands: Sequence[str], params: Params) -> str | None:
         """A Python expression that equals the rule `numpy`, or None to call the rule."""
+        return None
+
+    def bound(self, types: Sequence[ArrayType], params: Params) -> Callable[..., Any] | None:
+        """A function of operands of these types that equals the rule `numpy` with these parameters, or None to call it.
+
+        It is worth writing where the rule finds out from shapes and parameters what to do.
+        """
         return None
 
     def python_thin(self, operand: str, params: Params) -> str | None:

@@ -65,6 +65,12 @@ class DotGeneral(SingleResult):
         # NumPy multiplies matrices of the small formats in a larger one.
         return product if product.dtype == x.dtype else product.astype(x.dtype)
 
+    def bound(self, types: Sequence[ArrayType], params: Params) -> Callable[..., Any] | None:
+        x, y = types
+        # Those of the small formats are converted.
+        is_wide = x.dtype.itemsize > 2
+        return _numpy_form(x.ndim, y.ndim, params["contract"], params["batch"]) if is_wide else None
+
     def xla(self, x: Any, y: Any, *, contract: Dims, batch: Dims) -> Any:
         from jax import lax
 

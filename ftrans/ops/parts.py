@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,21 @@ def _padded(shape: Shape, before: Shape, after: Shape, interior: Shape) -> Shape
     return tuple([n + a + b + max(n - 1, 0) * i for n, b, a, i in zip(shape, before, after, interior, strict=True)])
 
 
+@functools.lru_cache(1000)
+def _padding(type: ArrayType, before: Shape, after: Shape, interior: Shape) -> Callable[[Any, Any], Any]:
+    """`Pad.numpy` for arrays of a type."""
+    shape, dtype = _padded(type.shape, before, after, interior), type.dtype
+    inside = Pad._inside(type.shape, before, interior)
+
+    def padded(x: Any, value: Any) -> Any:
+        # A zero with a sign has a bit that is set.
+        out = np.full(shape, value, dtype) if any(np.asarray(value).tobytes()) else np.zeros(shape, dtype)
+        out[inside] = x
+        return out
+
+    return padded
+
+
 class Pad(Moving):
     """`x` with the scalar `value` put before, after and (`interior` times) between its elements, per axis."""
 
@@ -127,6 +142,10 @@ class Pad(Moving):
         out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
         out[self._inside(x.shape, before, interior)] = x
         return out
+
+    def bound(self, types: Sequence[ArrayType], params: Params) -> Callable[..., Any] | None:
+        x, _ = types
+        return _padding(x, **params)
 
     def xla(self, x: Any, value: Any, *, before: Shape, after: Shape, interior: Shape) -> Any:
         from jax import lax

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.floating_point import LEFT_OUT, LINES, add_user_line, warnings_at_user_line
+from ..base.floating_point import LEFT_OUT, LINES, add_user_line, end_sending, send_warnings
 from ..base.names import Names, identifier
 from ..base.observe import current_observer
 from ..base.source import Line
@@ -157,6 +157,9 @@ class StraightLine:
     def call(self, eqn: Eqn, operands: Sequence[str], overwriting: bool = False) -> str:
         """A call of the rule of an equation."""
         name = eqn.primitive.name
+        bound = None if overwriting else eqn.primitive.bound([a.type for a in eqn.operands], eqn.params)
+        if bound is not None:
+            return f"{self._bind_name(name, bound)}({', '.join(operands)})"
         rule = (
             self._bind_name(f"overwrite_by_{name}", eqn.primitive.overwrite)
             if overwriting
@@ -240,12 +243,14 @@ def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
     function = function_of(program)
 
     def run(args: Sequence[Any]) -> list[Any]:
+        token = send_warnings()
         try:
-            with warnings_at_user_line():
-                return function(*args) if current_observer() is None else function_to_run(program)(*args)
+            return function(*args) if current_observer() is None else function_to_run(program)(*args)
         except Exception as error:
             add_user_line(error)
             raise
+        finally:
+            end_sending(token)
 
     ends = program.endings()
     if not ends:

@@ -20,6 +20,8 @@ from ...core.program import Program
 from .checks import Checks, Residuals, is_finite
 
 _checks: ContextVar[Checks | None] = ContextVar("anomaly checks", default=None)
+# The checks of this thread or task, or None.
+current_checks = _checks.get
 
 
 def is_anomaly_enabled() -> bool:
