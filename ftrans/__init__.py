@@ -33,6 +33,7 @@ if _typing.TYPE_CHECKING:
     from .api.precision import matmul_precision
     from .api.processes import initialize_processes
     from .api.sharding import P, mesh, shard, use_mesh
+    from .api.show_progress import show_progress
     from .api.sparse import sparse_hessian, sparse_jacobian, value_and_sparse_hessian, value_and_sparse_jacobian
     from .api.sparse_patterns import hessian_sparsity, jacobian_sparsity
     from .api.sparsity import Sparsity
@@ -121,6 +122,7 @@ __all__ = [
     "scipy",
     "set_cache_dir",
     "shard",
+    "show_progress",
     "sparse_hessian",
     "sparse_jacobian",
     "stop_gradient",
@@ -164,6 +166,7 @@ _FILES = {
     "api.nlp": ("nlp",),
     "api.precision": ("matmul_precision",),
     "api.processes": ("initialize_processes",),
+    "api.show_progress": ("show_progress",),
     "api.sharding": ("P", "mesh", "shard", "use_mesh"),
     "api.sparse_patterns": ("hessian_sparsity", "jacobian_sparsity"),
     "api.sparse": ("sparse_hessian", "sparse_jacobian", "value_and_sparse_hessian", "value_and_sparse_jacobian"),

@@ -37,7 +37,7 @@ PUBLIC = {
     "while_loop", "fori_loop", "map", "switch", "numpy", "checkpoint", "residuals", "tap", "associative_scan", "odeint",
     "custom_vjp", "custom_jvp", "straight_through", "scale_gradient", "reverse_gradient", "clip_gradient", "grad_hook",
     "linear_solve", "root", "fixed_point", "argmin", "ConvergenceError", "ObjectArrayWarning",
-    "explain", "explain_zero", "Program",
+    "explain", "explain_zero", "Program", "show_progress",
     "Sparsity", "Coloring", "coloring", "nlp",
     "sparse_jacobian", "value_and_sparse_jacobian", "sparse_hessian", "value_and_sparse_hessian",
     "lagrangian_hessian", "gauss_newton", "keep_memory", "matmul_precision", "patch", "patched",

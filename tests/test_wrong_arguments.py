@@ -78,6 +78,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "scan": (lambda c, x: (c, x), 1.0, X),
     "set_cache_dir": (None,),
     "shard": (X, ft.P("data"), ft.mesh({"data": 1})),
+    "show_progress": (None,),
     "sparse_hessian": (square,),
     "sparse_jacobian": (np.sin,),
     "stop_gradient": (X,),

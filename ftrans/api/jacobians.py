@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..base import tree
 from ..base.memory_size import memory_of_machine
 from ..base.pickles import makes_picklable
+from ..base.progress import working
 from ..base.source import at_line, user_line
 from ..base.type_variables import Params
 from ..control.subprograms import cut
@@ -141,7 +142,11 @@ def value_and_jacobian(
             derived = jacobian_by_entries(program, active, count)
         if derived is None:
             derived = dense.jacobian(program, active, count, "forward" if forward else "reverse", chunk_size)
-        outs = run(derived, [*chosen.leaves, *traced.captured])
+        if chunk_size is None:
+            outs = run(derived, [*chosen.leaves, *traced.captured])
+        else:
+            with working(f"jacobian of {name_of(f)}, {out_size:,} x {columns:,}, in chunks of {chunk_size:,}"):
+                outs = run(derived, [*chosen.leaves, *traced.captured])
         total, width = len(program.outputs), len(chosen.leaves)
         blocks = outs[total:]
         rows = [tree.unflatten(chosen.structure, blocks[j * width : (j + 1) * width]) for j in range(count)]
@@ -294,7 +299,11 @@ def hessian(
             program = hessian_by_entries(traced.program, active, count)
         if program is None:
             program = dense.hessian(traced.program, active, count, chunk_size)
-        outs = run(program, [*chosen.leaves, *traced.captured])
+        if chunk_size is None:
+            outs = run(program, [*chosen.leaves, *traced.captured])
+        else:
+            with working(f"hessian of {name_of(f)}, {width:,} x {width:,}, in chunks of {chunk_size:,}"):
+                outs = run(program, [*chosen.leaves, *traced.captured])
         aux, blocks = cut(outs, len(traced.program.outputs) - count)
         size = len(chosen.types) ** 2
         matrices = [unflatten_square(chosen.structure, chosen.types, blocks[j * size :]) for j in range(count)]

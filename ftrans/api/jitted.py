@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..base import tree
 from ..base.cell import Eager, concrete
 from ..base.narrow_products import product_dtype
+from ..base.progress import working
 from ..control.call import call as call_primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, type_of
@@ -17,7 +18,7 @@ from ..xla import Division, OtherTypes, is_jax_tracer
 from ..xla.meshes import current_mesh
 from . import anomaly
 from .alike import Alike
-from .call import named, trace_flat
+from .call import name_of, named, trace_flat
 from .paths import Path, Paths, native, new_path, run_compiled, run_known, run_path, without_collector
 from .retraces import Facts, Traces
 from .rolling import rolling
@@ -243,7 +244,8 @@ class Jitted:
     def _new(self, call: Any, paths: Paths, inputs: list[Any]) -> Path:
         """The path of a new trace; its reason is noted."""
         before, started = paths.paths, time.perf_counter()
-        path = self.compile(call, inputs)
+        with working(f"tracing {name_of(self.f)}"):
+            path = self.compile(call, inputs)
         used = paths.add(path)
         if used is path:
             self.note(call, before, path, time.perf_counter() - started)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol, TypeVar
 
 from ..base.pickles import makes_picklable
+from ..base.progress import working
 from ..base.source import at_line, user_line
 from ..base.type_variables import Params
-from .call import check_flag
+from .call import check_flag, name_of
 from .call import named as renamed
 from .derivatives import Argnums
 from .prepared import Prepared
@@ -226,7 +227,8 @@ def as_function(derivative: SparseDerivative) -> Any:
     def prepare(*args: Any, compile: bool = True, tune: bool = False, **kwargs: Any) -> Prepared:
         check_flag(compile, "prepare", "compile")
         check_flag(tune, "prepare", "tune")
-        return Prepared(derivative, args, kwargs, bool(compile), bool(tune))
+        with working(f"preparing {derivative.name} of {name_of(derivative.f)}"):
+            return Prepared(derivative, args, kwargs, bool(compile), bool(tune))
 
     def operator(*args: Any, **kwargs: Any) -> Any:
         traced = PreparedFunction(derivative, args, kwargs)

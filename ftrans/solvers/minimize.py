@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ..base.progress import counted, working
 from ..control.rules.backends import NUMPY, Backend, State
 from ..core.interpret import inline
 from ..core.program import Program
@@ -200,7 +201,9 @@ def _by_scipy(guide: Program, consts: Sequence[Any], x0: Any, count: int, search
     else:
         # Relative to the start, because the size of gradients says nothing by itself.
         options["tol"] = 1e-6 * float(numpy.linalg.norm(value_and_slope(x0)[1]))
-    x = at(optimize.minimize(value_and_slope, x0.astype(float), jac=True, method=method, **options).x)
+    with working(f"minimizing by {method}") as work:
+        objective = counted(value_and_slope, work)
+        x = at(optimize.minimize(objective, x0.astype(float), jac=True, method=method, **options).x)
     if not count:
         return x
     # The multipliers that balance the gradient best.

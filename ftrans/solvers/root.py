@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy
 import numpy as np
 
+from ..base.progress import counted, working
 from ..control.convergence import required
 from ..control.rules import backends
 from ..control.rules.backends import NUMPY, Backend
@@ -352,5 +353,6 @@ def _by_scipy(f: Callable[[Any], Any], jac: Callable[[Any], Any], x0: Any, searc
     from scipy import optimize
 
     with_matrix = search.method in ("hybr", "lm")
-    found = optimize.root(f, x0, jac=jac if with_matrix else None, method=search.method)
+    with working(f"finding a root by {search.method}") as work:
+        found = optimize.root(counted(f, work), x0, jac=jac if with_matrix else None, method=search.method)
     return np.asarray(found.x, x0.dtype).reshape(x0.shape)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..api.call import name_of, trace_flat, type_name
 from ..base import tree
+from ..base.progress import working
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
 from ..core.primitive import MissingRule
@@ -103,7 +104,9 @@ def check_grads(
     settings = _settings(order, modes, eps, atol, rtol, nondet_tol, seed)
     given = _Arguments.of(f, args)
     warn_of_small_step(eps, given.leaves, name_of(f))
-    return _checked(f, given, settings).passed("check_grads", raise_exception, stacklevel=2)
+    with working(f"checking the derivatives of {name_of(f)}"):
+        report = _checked(f, given, settings)
+    return report.passed("check_grads", raise_exception, stacklevel=2)
 
 
 def check_program(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
+from ..base.progress import working
 from ..base.surroundings import NeedsHost, divided, exporting
 from ..core.program import Eqn, Program
 from .execute import about_to_run, all_to_numpy, lower, process, to_numpy, without_copy
@@ -282,8 +283,18 @@ class Compiled:
         if explained is not None:
             raise explained from None
 
-    @uninterrupted
     def _run(self, args: Sequence[Any]) -> Any:
+        if self._has_run or is_in_trace():
+            return self._run_once(args)
+        with working(self._said):
+            return self._run_once(args)
+
+    def _said(self) -> str:
+        """What compiling it is called."""
+        return f"compiling {self.program.name}, {len(self.program.eqns):,} equations"
+
+    @uninterrupted
+    def _run_once(self, args: Sequence[Any]) -> Any:
         args = seen_anew(args)
         with self._jax.enable_x64(True):
             if process.is_one_of_several and any(map(is_across, [*args, *self._division.shardings()])):
@@ -317,7 +328,7 @@ class Compiled:
         """Compile, without running, and say what it costs; for arrays that are divided over devices, each of these."""
         about_to_run()
         given = Relabelled(args or self._types())
-        with given.context, self._jax.enable_x64(True):
+        with given.context, self._jax.enable_x64(True), working(self._said):
             return Costs.of(self.function.lower(*given.arrays).compile())
 
     @uninterrupted

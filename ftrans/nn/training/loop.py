@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from ...base.progress import quiet
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
 from ...xla import lost
@@ -100,7 +101,7 @@ class Training:
         self._progress = progress_for(progress and self.together.is_first)
         self._progress.start(state.epochs)
         try:
-            with Interrupts(with_sigterm=not self.together.is_alone) as interrupts:
+            with quiet(), Interrupts(with_sigterm=not self.together.is_alone) as interrupts:
                 callbacks.call("on_fit_begin", state)
                 while self.epochs_done < state.epochs and history.stopped is None:
                     if self.best.is_exhausted:

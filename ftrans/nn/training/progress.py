@@ -6,9 +6,10 @@ import sys
 import time
 from typing import Any
 
+# Seconds between two pictures of the bar, and between two lines within an epoch.
+from ...base.progress import is_watched
 from .history import shown
 
-# Seconds between two pictures of the bar, and between two lines within an epoch.
 _BAR_EVERY = 0.1
 _LINE_EVERY = 30.0
 _NOT_SHOWN = ("epoch", "step", "seconds", "samples_per_second")
@@ -145,8 +146,7 @@ def progress_for(wanted: bool) -> Progress:
     """The progress display for this environment."""
     if not wanted:
         return Progress()
-    is_notebook = "ipykernel" in sys.modules
-    if not (is_notebook or sys.stderr.isatty()):
+    if not is_watched():
         return Lines()
     try:
         import rich.progress  # noqa: F401
