@@ -110,7 +110,7 @@ def configure_optimizer(model, weight_decay, lr):
     decayed = [p for p in parameters.values() if p.dim() >= 2]
     others = [p for p in parameters.values() if p.dim() < 2]
     groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
-    return nn.optim.AdamW(groups, lr=lr, betas=(0.9, 0.99))
+    return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.99))
 
 
 def learning_rate(step, warm_up=20, steps=300, most=3e-3, least=3e-4):

@@ -97,7 +97,7 @@ def train(model, steps, lr=16.0, clip=0.25):
             output, state = model(data, state)
             loss = F.nll_loss(output, targets)
             loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
             for p in model.parameters():
                 p.data.add_(p.grad, alpha=-lr)
             losses.append(loss.item())

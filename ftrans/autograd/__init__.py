@@ -29,6 +29,7 @@ from .creation import (
     zeros,
     zeros_like,
 )
+from .elsewhere import found_elsewhere as _found_elsewhere
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
 from .graph import Node
@@ -67,27 +68,9 @@ install_on_arrays()
 
 globals().update(FUNCTIONS | DTYPES | CONSTANTS)
 
-# What torch has in other places here.
-_ELSEWHERE = {
-    "nn": "from ftrans import nn", "optim": "from ftrans.nn import optim", "utils": "from ftrans.nn import utils",
-    "distributions": "from ftrans.nn import distributions", "compile": "nn.jit(model)", "vmap": "ft.vmap or nn.vmap",
-    "func": "ft.grad, ft.vmap and nn.utils.stateless.functional_call",
-    "save": "nn.save or pickle", "load": "nn.load or pickle",
-    "linalg": "numpy.linalg, whose functions take tensors", "fft": "numpy.fft, whose functions take tensors",
-    "special": "scipy.special, whose functions take tensors", "autograd": "ftrans.autograd itself",
-    "Generator": "numpy.random.default_rng(seed), which generator= takes",
-    "backends": "nothing: there are no switches of kernels",
-}  # fmt: skip
-
 
 def __getattr__(name: str) -> _Any:
-    if name == "bfloat16":
-        import ml_dtypes
-        import numpy
-
-        return numpy.dtype(ml_dtypes.bfloat16)
-    end = f"; write {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{end}", name=name)
+    return _found_elsewhere(__name__, name)
 
 
 __all__ = [

@@ -65,6 +65,7 @@ CONSTANTS = {
     "inf": np.inf,
     "nan": np.nan,
     "newaxis": None,
+    "Size": tuple,
     "finfo": np.finfo,
     "iinfo": np.iinfo,
 }

@@ -1,8 +1,11 @@
 """Neural networks: a mutable `Module` over pure transformations, with layers, losses and a training loop."""
 
 import importlib as _importlib
+import sys as _sys
 import typing as _typing
+from types import SimpleNamespace as _SimpleNamespace
 
+from ..autograd.elsewhere import PROVIDED as _PROVIDED
 from . import callbacks, data, functional, init, layers, metrics, optim, random, utils
 from .cells.kinds import Buffer, Parameter, RngState
 from .devices.placing import data_parallel, fsdp, shard, tensor_parallel
@@ -105,6 +108,13 @@ __all__ = [
     "vector_to_parameters",
     "vmap",
 ]
+# Where `ftrans.autograd` is their torch, programs of torch write torch.nn, torch.optim and torch.utils.data.
+_PROVIDED.update(
+    nn=lambda: _sys.modules[__name__],
+    optim=lambda: optim,
+    utils=lambda: _SimpleNamespace(data=data),
+    distributions=lambda: _importlib.import_module(".distributions", __name__),
+)
 if _typing.TYPE_CHECKING:
     from . import distributions
 else:

@@ -71,7 +71,8 @@ def _reduction(numpy: Method, torch: Method) -> Method:
     def reduce(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs:
             return numpy(self)
-        if _is_of_torch(args, kwargs):
+        # NumPy takes no lists of axes.
+        if _is_of_torch(args, kwargs) or (args and isinstance(args[0], list) and args[0]):
             return torch(self, *args, **_as_in_torch(kwargs))
         _require_axes(self, args)
         return numpy(self, *args, **kwargs)

@@ -1,0 +1,49 @@
+"""Names of torch that are in other places here: modules that `ftrans.nn` provides, and what to write for the others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..base.source import at_line, user_line
+
+# Modules of torch that `ftrans.nn`, a layer above this one, provides when it is imported: functions that return them.
+PROVIDED: dict[str, Callable[[], Any]] = {}
+
+_ELSEWHERE = {
+    "nn": "from ftrans import nn, after which torch.nn is there, too",
+    "optim": "from ftrans.nn import optim", "utils": "from ftrans.nn import utils",
+    "distributions": "from ftrans.nn import distributions", "compile": "nn.jit(model)", "vmap": "ft.vmap or nn.vmap",
+    "func": "ft.grad, ft.vmap and nn.utils.stateless.functional_call",
+    "save": "nn.save or pickle", "load": "nn.load or pickle", "amp": "nn.autocast and nn.LossScale",
+    "autocast": "nn.autocast", "jit": "nn.jit", "random": "manual_seed of ftrans.autograd",
+    "linalg": "numpy.linalg, whose functions take tensors", "fft": "numpy.fft, whose functions take tensors",
+    "special": "scipy.special, whose functions take tensors",
+    "Generator": "numpy.random.default_rng(seed), which generator= takes",
+    "backends": "nothing: there are no switches of kernels",
+    "set_num_threads": "nothing: NumPy's threads are set by OPENBLAS_NUM_THREADS in the environment",
+    "FloatTensor": "tensor(data, dtype=float32), or float32 where it stands for a dtype",
+    "DoubleTensor": "tensor(data, dtype=float64), or float64 where it stands for a dtype",
+    "LongTensor": "tensor(data, dtype=int64), or int64 where it stands for a dtype",
+    "Variable": "tensor(data), which needs no wrapper",
+}  # fmt: skip
+
+
+def found_elsewhere(module: str, name: str) -> Any:
+    """What a name of torch means that `ftrans.autograd` does not have itself.
+
+    Raises:
+        AttributeError: there is no such thing; the message says what to write instead.
+    """
+    if name == "autograd":
+        return sys.modules[module]
+    if name in PROVIDED:
+        return PROVIDED[name]()
+    if name == "bfloat16":
+        import ml_dtypes
+        import numpy
+
+        return numpy.dtype(ml_dtypes.bfloat16)
+    end = f"; write {_ELSEWHERE[name]}{at_line(user_line())}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module {module!r} has no attribute {name!r}{end}", name=name)
