@@ -183,7 +183,7 @@ def test_the_gradient_of_an_extreme_goes_to_the_element_that_is_named() -> None:
 ERRORS = {
     "x.transpose(0, 1)": r"np\.swapaxes\(x, 0, 1\)",
     "x.transpose(-2, -1)": r"np\.swapaxes\(x, -2, -1\)",
-    "x.repeat(2, 1)": r"np\.tile\(x, sizes\)",
+    "x.repeat(2, 1)": r"x\.tile\(2, 1\)",
     "x[0].repeat(2)": r"np\.repeat\(x, repeats, axis\)",
     "x.std(0, True)": "unbiased= or ddof=",
     "x.var(False)": "unbiased= or ddof=",
