@@ -493,3 +493,33 @@ def test_tensors_do_not_stay_in_buffers_after_an_error() -> None:
     with pytest.raises(KeyError):
         model(ft.autograd.tensor(np.ones(2)))
     assert isinstance(model.mean.array, np.ndarray)
+
+
+def test_a_function_gets_the_module_itself() -> None:
+    """As in an adjoint method: the module is an argument, and so are its parameters, which get the gradients."""
+
+    class Called(ft.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, model: Any, x: Any, *parameters: Any) -> Any:
+            assert model is layer
+            ctx.model = model
+            ctx.save_for_backward(x, *parameters)
+            return model(x)
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            x, *parameters = ctx.saved_tensors
+            with ft.autograd.enable_grad():
+                x = x.detach().requires_grad_()
+                return None, *ft.autograd.grad(ctx.model(x), (x, *parameters), gradient)
+
+    layer = nn.Linear(3, 2)
+    x = tensor(np.ones((4, 3), np.float32), requires_grad=True)
+    found = []
+    for out in (Called.apply(layer, x, *layer.parameters()), layer(x)):
+        (out**2).sum().backward()
+        found.append([p.grad.numpy() for p in (x, layer.weight, layer.bias)])
+        x.grad = None
+        layer.zero_grad()
+    for mine, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-6)

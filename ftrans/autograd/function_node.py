@@ -15,6 +15,7 @@ import numpy as np
 
 from ..api.derivatives import vjp
 from ..base import tree
+from ..base.cell import CellOwner
 from ..base.contexts import in_own_context
 from ..base.source import Line, at_line, user_line
 from ..base.type_questions import is_plain
@@ -35,7 +36,8 @@ def apply_to_tensors(function: FunctionClass, args: tuple[Any, ...]) -> Any:
     `forward` sees tensors also where all arguments are arrays; then so are the results.
     """
     mode = current_mode()
-    flat = [([x], tree.LEAF) if isinstance(x, Tensor) else tree.flatten(x) for x in args]
+    # A module is what it is, as in torch: gradients are for its parameters that are arguments themselves.
+    flat = [([x], tree.LEAF) if isinstance(x, Tensor | CellOwner) else tree.flatten(x) for x in args]
     leaves = [x for part, _ in flat for x in part]
     active = [isinstance(x, Tensor) and x.is_active() for x in leaves]
     seen = [_seen(x) for x in leaves]
@@ -167,7 +169,8 @@ class FunctionNode(KeepingNode):
         self._types: list[ArrayType | None] = [y.array_type if isinstance(y, Tensor) else None for y in results]
         watched: list[tuple[Memory | Watched, int | bytes]] = []
         ctx._saved, ctx._marked = tuple([_kept(x, watched) for x in ctx._saved]), ()
-        left = [x for x in tree.flatten(ctx.left())[0] if not is_plain(x, (int, *CONSTANT))]
+        without_modules = [x for x in ctx.left().values() if not isinstance(x, CellOwner)]
+        left = [x for x in tree.flatten(without_modules)[0] if not is_plain(x, (int, *CONSTANT))]
         for x in left:
             _watch(x, watched)
         self.kept = (ctx,)
@@ -207,7 +210,10 @@ class FunctionNode(KeepingNode):
                     f"derivative, which failed: {error}"
                 )
         else:
-            placed = ctx.with_left({k: tree.map_leaves(self._placed, x) for k, x in ctx.left().items()})
+            left = ctx.left().items()
+            placed = ctx.with_left(
+                {k: x if isinstance(x, CellOwner) else tree.map_leaves(self._placed, x) for k, x in left}
+            )
             try:
                 with watching_departures() as departures:
                     found = self._called(

@@ -69,6 +69,10 @@ class Cell(Holder):
         raise NotImplementedError
 
 
+class CellOwner:
+    """Base class of objects with cells among their attributes, such as modules."""
+
+
 def concrete(x: Any) -> Any:
     """An array, also of what holds one; other values as they are."""
     return x.concrete() if isinstance(x, Holder) else x

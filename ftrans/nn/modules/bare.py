@@ -6,13 +6,14 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from ...base.cell import CellOwner
 from ...base.source import at_line, user_line
 
 # What a module remembers about itself, which copies do not have.
 REMEMBERED = ("_graph", "_graphs", "_parent")
 
 
-class BareModule:
+class BareModule(CellOwner):
     """The base class of `Module`."""
 
     training: bool = True
