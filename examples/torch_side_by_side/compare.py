@@ -90,6 +90,10 @@ def draws_of_ftrans(form):
         numbers = nn.distributions.Normal(np.zeros(x.shape, np.float32), np.float32(1)).sample()
         return x.copy_(mean + std * torch.from_numpy(numbers))
 
+    def multinomial(probs, count, replacement=False):
+        found = nn.distributions.Categorical(probs=probs.detach().numpy()).sample((count,))
+        return torch.from_numpy(np.asarray(found).T)
+
     def drawn(name):
         def draw(*arguments, **options):
             found = torch.from_numpy(np.asarray(getattr(ftrans.autograd, name)(*arguments, **options)))
@@ -98,7 +102,7 @@ def draws_of_ftrans(form):
         return draw
 
     replaced = {getattr(torch, name): drawn(name) for name in ("rand", "randn", "randint")}
-    replaced[torch.Tensor.normal_] = normal
+    replaced |= {torch.Tensor.normal_: normal, torch.multinomial: multinomial}
 
     class Draws(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
