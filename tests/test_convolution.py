@@ -11,6 +11,7 @@ from scipy import signal
 
 import ftrans as ft
 import ftrans.nn.functional as F
+from ftrans.ops.convolution import convolution
 from ftrans.testing import check_grads
 
 CONVOLUTIONS: tuple[Callable[..., Any], ...] = (F.conv1d, F.conv2d, F.conv3d)
@@ -177,3 +178,24 @@ def test_kernels_of_transposed_convolutions_have_the_derivative_of_a_linear_map(
 
     np.testing.assert_allclose((ft.grad(f)(w) * v).sum(), f(v), rtol=1e-12)
     np.testing.assert_allclose((ft.jit(ft.grad(f))(w) * v).sum(), f(v), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("space", "kernel", "options"),
+    [
+        ((12,), (9,), {"strides": (1,)}),
+        ((14,), (9,), {"strides": (2,)}),
+        ((8, 9), (6, 7), {"strides": (1, 1)}),
+        ((9, 9), (7, 7), {"strides": (1, 2), "padding": ((0, 1), (2, -1))}),
+        ((14, 9), (6, 7), {"strides": (1, 1), "rhs_dilation": (2, 1)}),
+        ((5, 5, 6), (4, 4, 5), {"strides": (1, 1, 1)}),
+    ],
+)
+def test_kernels_larger_than_their_windows(space: Any, kernel: Any, options: dict[str, Any]) -> None:
+    # As those of derivatives are: with few samples by windows, with many by shifted arrays, which copies less.
+    params = {"padding": ((0, 0),) * len(space), **options}
+    rng = np.random.default_rng(0)
+    for samples in (1, 24):
+        x, weights = rng.normal(size=(samples, 3, *space)), rng.normal(size=(4, 3, *kernel))
+        compiled = ft.jit(lambda x, weights: convolution(x, weights, **params))(x, weights)
+        np.testing.assert_allclose(compiled, convolution(x, weights, **params), rtol=1e-10, atol=1e-10)

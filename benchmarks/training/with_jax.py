@@ -11,6 +11,9 @@ import numpy as np
 import optax
 
 from . import shapes as s
+from .images_with_jax import gan_trainer, unet_trainer
+
+__all__ = ["build_gpt", "chain", "gan_trainer", "trainer", "unet_trainer"]
 
 Parameters = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -386,30 +386,67 @@ def _by_slices(window: _Window, kernel: Shape, groups: int) -> Any:
         return None
     if window.has_large_kernel:
         if groups == 1:
-            return _xla_by_blocks_of_rows
+            return _xla_by_blocks
         return _xla_each_window if kernel[0] == groups else _xla_by_rows
     if groups == 1:
         return None
     return _xla_each_element if kernel[1] == 1 else _xla_by_columns
 
 
-def _xla_by_blocks_of_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
-    """One matrix product of windows and kernels, added up over blocks of channels."""
+def _xla_by_blocks(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+    """Matrix products of windows, or of shifted arrays, and kernels, added up over blocks of channels."""
     from jax import lax
 
-    channels, count = x.shape[1], math.prod(window.out)
-    block = _block(x.shape[0] * count * math.prod(window.kernel) * x.dtype.itemsize, channels)
+    product: Callable[[Any, Any, _Window], Any] = _product_of_rows
+    channels, weights = x.shape[1], _channels_last(kernel, 1)
+    # How many elements are copied for a channel.
+    copied = x.shape[0] * math.prod(window.out) * math.prod(window.kernel)
+    shifted = _size_of_shifted(x, kernel, window)
+    if window.rhs_dilation[-1] == 1 and shifted < copied:
+        product, weights, copied = _product_of_shifted, kernel, shifted
+    block = _block(copied * x.dtype.itemsize, channels)
 
-    def product(first: Any, size: int) -> Any:
+    def of_block(first: Any, size: int) -> Any:
         part = lax.dynamic_slice_in_dim(x, first, size, 1)
-        return _product_of_rows(part, lax.dynamic_slice_in_dim(weights, first, size, 1), window)
+        return product(part, lax.dynamic_slice_in_dim(weights, first, size, 1), window)
 
-    weights = _channels_last(kernel, 1)
     full, rest = divmod(channels, block)
     if full == 1 and not rest:
-        return product(0, block)
-    result = product(full * block, rest) if rest else lax.full((x.shape[0], kernel.shape[0], *window.out), 0, x.dtype)
-    return lax.fori_loop(0, full, lambda i, total: total + product(i * block, block), result)
+        return of_block(0, block)
+    shape = (x.shape[0], kernel.shape[0], *window.out)
+    result = of_block(full * block, rest) if rest else lax.full(shape, 0, x.dtype)
+    return lax.fori_loop(0, full, lambda i, total: total + of_block(i * block, block), result)
+
+
+def _size_of_shifted(x: Any, kernel: Any, window: _Window) -> int:
+    """How many elements `_product_of_shifted` copies for a channel."""
+    places = math.prod(window.kernel[:-1]) * _shifted_width(window)
+    shifts = x.shape[0] * math.prod(window.out[:-1]) + kernel.shape[0] * window.out[-1]
+    return shifts * places
+
+
+def _shifted_width(window: _Window) -> int:
+    """How much of the last axis the windows meet."""
+    return window.kernel[-1] + (window.out[-1] - 1) * window.strides[-1]
+
+
+def _product_of_shifted(x: Any, kernel: Any, window: _Window) -> Any:
+    """One matrix product of `x`, shifted along all axes but the last one, and the kernel, shifted along that.
+
+    Windows along two axes are met by as many shifts of each as there are along one: less is copied than in windows.
+    """
+    import jax.numpy as jnp
+
+    width, step = _shifted_width(window), window.strides[-1]
+    places = slices(window.out[:-1], window.strides[:-1], window.kernel[:-1], window.rhs_dilation[:-1])
+    rows = jnp.stack([x[(*place, slice(width))] for place in places], 1)
+    starts = range(0, window.out[-1] * step, step)
+    none, kernel = [(0, 0)] * (kernel.ndim - 2), jnp.moveaxis(kernel, 0, -1)
+    columns = [jnp.pad(kernel, [*none, (i, width - window.kernel[-1] - i), (0, 0)]) for i in starts]
+    shifted = jnp.concatenate(columns, -1)
+    product = _xla_product(rows.reshape(1, x.shape[0] * rows.shape[1], -1), shifted.reshape(1, -1, shifted.shape[-1]))
+    out = product.reshape(x.shape[0], *window.out, kernel.shape[-1])
+    return jnp.moveaxis(out, -1, 1)
 
 
 def _xla_by_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
