@@ -6,6 +6,9 @@ PYTEST ?= -n 2
 # Texts that the names of the rows contain which `make test-thirdparty` runs; all, if there are none.
 ROWS ?=
 
+# Where `make docs-serve` listens.
+PORT ?= 8000
+
 # The torch of `make test-interop`, for which a build for CPUs is enough: a requirement, a file or options of pip.
 TORCH ?= torch==2.13.0
 
@@ -21,7 +24,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test test-all lint pytest planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-torch against-torch test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest docs docs-serve test-docs planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-torch against-torch test-gpu on-gpu bench clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -41,6 +44,16 @@ lint: $(VENV)/with-test $(VENV)/with-lint
 
 pytest: $(VENV)/with-test
 	$(in-venv) pytest $(PYTEST)
+
+docs: $(VENV)/with-docs  ## build the documentation site, in docs/_build/html
+	$(in-venv) sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "The site is docs/_build/html/index.html; make docs-serve shows it."
+
+docs-serve: docs  ## the site on http://127.0.0.1:8000
+	$(in-venv) http.server --bind 127.0.0.1 --directory docs/_build/html $(PORT)
+
+test-docs: docs $(VENV)/with-test  ## the site in a headless Chromium, where there is one
+	$(in-venv) pytest -q tests/test_site.py tests/test_site_browser.py --all
 
 planted-faults: $(VENV)/with-test  ## whether the tests find mistakes that are planted in the library
 	$(VENV)/bin/python tests/planted_faults.py
@@ -79,7 +92,7 @@ bench: $(VENV)/with-bench  ## the benchmarks, side by side with what one would u
 	$(in-venv) benchmarks
 
 clean:  ## remove environments and caches
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache docs/_build docs/reference/generated
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /make \1\t/p' Makefile | expand -t 20

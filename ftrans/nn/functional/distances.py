@@ -73,7 +73,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
 
 @functional
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """Cosine of the angle between vectors along an axis: `x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`.
+    """Cosine of the angle between vectors along an axis: `x1 @ x2 / (max(|x1|, eps) max(|x2|, eps))`.
 
     Args:
         x1: array.

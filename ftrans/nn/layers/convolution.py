@@ -168,8 +168,9 @@ class Conv2d(_Convolution):
     """Convolution of arrays of shape (N, C, H, W) or (C, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
-        dtype: as for `Conv1d`; sizes may be one integer, or one for height and width each.
+        in_channels, out_channels, kernel_size, stride, padding: as for `Conv1d`; sizes may be one integer, or one for
+            height and width each.
+        dilation, groups, bias, padding_mode, device, dtype: as for `Conv1d`.
 
     Example:
         >>> import numpy as np
@@ -186,8 +187,9 @@ class Conv3d(_Convolution):
     """Convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device,
-        dtype: as for `Conv1d`; sizes may be one integer, or one for depth, height and width each.
+        in_channels, out_channels, kernel_size, stride, padding: as for `Conv1d`; sizes may be one integer, or one for
+            depth, height and width each.
+        dilation, groups, bias, padding_mode, device, dtype: as for `Conv1d`.
 
     Example:
         >>> import numpy as np
@@ -314,8 +316,9 @@ class ConvTranspose2d(_Transposed):
     """Transposed convolution of arrays of shape (N, C, H, W) or (C, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
-            padding_mode, device, dtype: as for `ConvTranspose1d`; sizes may be one integer, or two.
+        in_channels, out_channels, kernel_size, stride, padding, output_padding: as for `ConvTranspose1d`; sizes may be
+            one integer, or two.
+        groups, bias, dilation, padding_mode, device, dtype: as for `ConvTranspose1d`.
 
     Example:
         >>> import numpy as np
@@ -332,8 +335,9 @@ class ConvTranspose3d(_Transposed):
     """Transposed convolution of arrays of shape (N, C, D, H, W) or (C, D, H, W).
 
     Args:
-        in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
-            padding_mode, device, dtype: as for `ConvTranspose1d`; sizes may be one integer, or three.
+        in_channels, out_channels, kernel_size, stride, padding, output_padding: as for `ConvTranspose1d`; sizes may be
+            one integer, or three.
+        groups, bias, dilation, padding_mode, device, dtype: as for `ConvTranspose1d`.
 
     Example:
         >>> import numpy as np

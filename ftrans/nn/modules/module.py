@@ -38,8 +38,7 @@ class Module(StatefulModule):
     modules to attributes, also in lists, tuples, dicts and dataclasses, and computes in `forward`; calling the module
     runs it.  All other attributes are constants of the forward code.  Compiled functions check these constants on every
     call: numbers, strings, functions and arrays, also in containers, and attributes of the class.  What is inside other
-        objects
-    is read only while tracing.
+    objects is read only while tracing.
 
     Attributes:
         training: whether the module is in training mode, which affects dropout and batch normalization.
