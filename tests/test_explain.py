@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ftrans as ft
+from ftrans import nn
 
 ARGS = [np.random.default_rng(0).normal(size=shape) for shape in [(4, 8), (8,), (6, 4), (6,)]]
 
@@ -26,11 +27,11 @@ def test_report() -> None:
     assert report.kept.total == ft.residuals(loss)(*ARGS).total
     assert report.sparsity == ft.hessian_sparsity(loss, argnums=(0, 1, 2, 3))(*ARGS)
     assert {one.operation for one in report.dense} == {"solve", "dot_general"}
-    assert {one.line.number for one in report.dense} == {17, 18}
+    assert {one.line.number for one in report.dense} == {18, 19}
     assert {one.operation for one in report.unfused} >= {"solve", "dot_general"}
     assert min(report.times) > 0
     text = str(report)
-    for part in ("cost: ", "time: ", "kept for the way back: ", "Hessian: 70 x 70", "fusion: ", "test_explain.py:17"):
+    for part in ("cost: ", "time: ", "kept for the way back: ", "Hessian: 70 x 70", "fusion: ", "test_explain.py:18"):
         assert part in text
 
 
@@ -48,7 +49,10 @@ def test_rich_and_html() -> None:
     assert text.count("<details") == text.count("</details>")
 
 
+MODEL = nn.Linear(2, 2)
 CASES = {
+    "module": (lambda x: MODEL(x).sum(), (np.ones((1, 2), np.float32),), "Hessian: 2 x 2, 0 entries"),
+    "no argument": (lambda: np.ones(3), (), "lambda() -> f64[3]: 0 equations"),
     "jacobian": (lambda x: x[1:] * x[:-1], (np.ones(5),), "Jacobian: 4 x 5, 8 entries"),
     "static": (lambda x, n, name: x * n, (np.ones(5), 3, "a"), "Jacobian: 5 x 5, 5 entries"),
     "integers": (lambda x: x + 1, (np.arange(3),), "lambda(i64[3]) -> i64[3]: 1 equation\n"),
