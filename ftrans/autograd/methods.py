@@ -21,7 +21,7 @@ from ..numpy.array_api import array_namespace, device, to_device
 from ..numpy.indexing import require_kept
 from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods
 from ..numpy.promotion import is_number
-from ..numpy.torch_names import advised_names, missing
+from ..numpy.torch_names import advise
 from .backward import backward
 from .changes import call, change, settle
 from .frequent import recorded, recorded_pair
@@ -366,26 +366,6 @@ def _no_view(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-class _Absent:
-    """A name that tensors do not have, whose error says what to write instead.
-
-    A `__getattr__` could say it for all of them, but would make each access to an attribute five times as slow.
-    """
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, x: Tensor | None, _: type) -> Any:
-        raise missing("Tensor" if x is None else f"a tensor ({x.array_type})", self._name)
-
-
-def _dir(self: Tensor) -> list[str]:
-    absent = {name for name, found in vars(Tensor).items() if isinstance(found, _Absent)}
-    return sorted({*object.__dir__(self)} - absent)
-
-
 def install() -> None:
     """Give `Tensor` its operators and methods."""
     divided = _elementwise(np.divmod)
@@ -405,7 +385,6 @@ def install() -> None:
         "__hash__": object.__hash__,
         "__repr__": _repr,
         "__format__": _format,
-        "__dir__": _dir,
         "__getitem__": getitem,
         "__setitem__": setitem,
         "__copy__": _copy,
@@ -436,9 +415,7 @@ def install() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
     name_methods(Tensor, methods)
-    for name in advised_names():
-        if not hasattr(Tensor, name):
-            setattr(Tensor, name, _Absent(name))
+    advise(Tensor, lambda x: f"a tensor ({x.array_type})")
 
 
 def _named_methods() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..core.trace import Tracer
 from ..numpy.array_api import device
 from ..numpy.indexing import require_kept
 from ..numpy.methods import name_methods
-from ..numpy.torch_names import missing
+from ..numpy.torch_names import advise
 from .torch_methods import IN_PLACE, METHODS
 from .torch_methods.kinds import requires_grad
 from .torch_methods.pointwise import OWN, UFUNCS
@@ -126,10 +126,6 @@ def _data(self: Any) -> Any:
     )
 
 
-def _missing_attribute(self: Any, name: str) -> Any:
-    raise missing("an array", name)
-
-
 # Methods of NumPy whose results are numbers or plain arrays.
 _OF_NUMPY = ("argmax", "argmin", "dot", "trace", "nonzero", "searchsorted", "choose", "compress", "take")
 
@@ -154,8 +150,8 @@ def install_on_arrays() -> None:
         "numpy": lambda self, **options: plain(self),
         "data": property(_data),
         "device": property(device, doc=device.__doc__),
-        "__getattr__": _missing_attribute,
     }
     for name, method in methods.items():
         setattr(ForwardArray, name, method)
     name_methods(ForwardArray, methods)
+    advise(ForwardArray, lambda x: "an array")

@@ -7,6 +7,7 @@ error anywhere; here is the part of the message that says how NumPy, or `nn.func
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -282,17 +283,40 @@ def instead(name: str) -> str | None:
     return f"np.{name}(x)" if ufunc.nin == 1 else f"np.{name}(x, y)"
 
 
-def advised_names() -> set[str]:
-    """The names for which `instead` has something to say."""
-    names = {*INSTEAD, *(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc))}
-    return names | {f"{name}_" for name in names}
-
-
 def missing(x: str, name: str) -> AttributeError:
     """The error for an attribute that a value, described as `x`, does not have."""
     found = instead(name)
     end = "" if found is None else f". Instead: {found}{at_line(user_line())}"
     return AttributeError(f"{x} has no attribute {name!r}{end}", name=name)
+
+
+class Absent:
+    """A name that a class does not have, whose error says what to write instead.
+
+    A `__getattr__` could say it for all names, but would make each access to an attribute five times as slow.
+
+    Args:
+        name: the name.
+        described: what an object of the class is called in messages.
+    """
+
+    __slots__ = ("_described", "_name")
+
+    def __init__(self, name: str, described: Callable[[Any], str]) -> None:
+        self._name = name
+        self._described = described
+
+    def __get__(self, x: Any, cls: type) -> Any:
+        raise missing(cls.__name__ if x is None else self._described(x), self._name)
+
+
+def advise(cls: type, described: Callable[[Any], str]) -> None:
+    """Let a class say what to write in place of names of torch that it does not have."""
+    names = {*INSTEAD, *(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc))}
+    absent = {name for name in names | {f"{name}_" for name in names} if not hasattr(cls, name)}
+    for name in absent:
+        setattr(cls, name, Absent(name, described))
+    setattr(cls, "__dir__", lambda self: sorted({*object.__dir__(self)} - absent))  # noqa: B010 - a method of any class
 
 
 _KEYWORDS = {

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...base import tree
-from ...base.cell import read
+from ...base.cell import Cell, read
 from ...base.forward_code import in_forward, plain, speaking
 from ...base.source import at_line, user_line
 from ...core.types import is_inexact
@@ -65,8 +65,11 @@ def _read(args: Iterable[Any]) -> tuple[list[Any], bool]:
     for x in args:
         cls = type(x)
         if cls is not np.ndarray and cls not in _USUAL:
-            x = plain(read(x))
+            x = x.read() if isinstance(x, Cell) else read(x)
             cls = type(x)
+            if cls is not np.ndarray:
+                x = plain(x)
+                cls = type(x)
         if cls is np.ndarray:
             is_usual = is_usual and x.dtype.kind not in "OV"
         elif cls not in _USUAL and (x is not None or not values):
