@@ -143,6 +143,19 @@ def test_ways_alternate_and_graphs_that_never_repeat_are_left_alone(monkeypatch)
     assert len(made) <= 7
 
 
+def test_what_is_known_of_graphs_is_bounded(monkeypatch):
+    monkeypatch.setattr(repeats, "_MOST_STOPS_IN_ALL", 40)
+    x = autograd.tensor([1.0, 2.0], requires_grad=True)
+    for count in range(1, 40):
+        z = x
+        for _ in range(count):
+            z = z * x
+        z.sum().backward()
+        kept = [way for root in repeats._roots.values() for way in root.ways]
+        assert len(kept) <= 1
+        assert sum(len(way.stops) for way in kept) <= 40
+
+
 def test_hooks_retained_gradients_and_second_passes_hold(monkeypatch):
     x = autograd.tensor([1.0, 2.0], requires_grad=True)
     seen = []

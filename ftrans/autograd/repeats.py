@@ -20,7 +20,7 @@ from .graph import Node
 from .operation_node import OperationNode
 from .tensor import Tensor
 
-_MOST_ROOTS, _MOST_WAYS, _MOST_STOPS = 256, 4, 20_000
+_MOST_ROOTS, _MOST_WAYS, _MOST_STOPS, _MOST_STOPS_IN_ALL = 256, 4, 20_000, 100_000
 
 # What is done with a cotangent: it is the first one at its place, added to the array that is there, or added to it in
 # a new array.
@@ -65,6 +65,7 @@ class Way:
         signs: how the nodes are recognised, the youngest first.
         stops: what is done at each.
         leaves: the place of the cotangent of each leaf in the order of arrival, and whether it is an array of its own.
+        is_proven: whether a graph has been found to be equal.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Way:
         self.signs = signs
         self.stops = stops
         self.leaves = leaves
+        self.is_proven = False
         self._place_count = sum([stop.result_count for stop in stops]) + len(leaves)
 
     def nodes_from(self, root: Node) -> list[Any] | None:
@@ -252,10 +254,14 @@ def repeated(root: Any, output: int) -> tuple[Way, list[Any]] | None:
         found = way.nodes_from(root)
         if found is not None:
             known.misses = 1
+            way.is_proven = True
             return way, found
     known.misses += 1
     if known.misses & (known.misses - 1) == 0 and known.misses > 1:
         made = way_from(root, output)
         if made is not None:
-            known.ways = [made, *known.ways[: _MOST_WAYS - 1]]
+            # Graphs that are never the same are compared with one only.
+            known.ways = [made, *[way for way in known.ways if way.is_proven][: _MOST_WAYS - 1]]
+            if sum([len(way.stops) for root in list(_roots.values()) for way in root.ways]) > _MOST_STOPS_IN_ALL:
+                _roots.clear()
     return None
