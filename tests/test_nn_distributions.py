@@ -49,6 +49,39 @@ def test_figures_of_torch(text: str, values: Any) -> None:
             close(d.entropy() if name == "entropy" else getattr(d, name), figure, rtol)
 
 
+def single(x: Any) -> Any:
+    array = np.array(x)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+
+@pytest.mark.parametrize(("text", "values"), ROWS)
+def test_figures_have_the_dtype_of_the_parameters(text: str, values: Any) -> None:
+    d = made(text, D, single)
+    for name, expected in FIGURES[text].items():
+        if name == "shapes" or expected is None:
+            continue
+        found = getattr(d, name)
+        found = found(single(values)) if name in ("log_prob", "cdf") else found() if callable(found) else found
+        assert found.dtype == np.float32 or found.dtype.kind == "i", name
+
+
+@pytest.mark.parametrize(
+    "d",
+    [D.ContinuousBernoulli([0.2, 0.5, 0.9]), D.GeneralizedPareto(0.0, [2.0, 1.0, 0.7], [0.3, -0.2, 0.0])],
+    ids=repr,
+)
+def test_nothing_is_below_the_support(d: Any) -> None:
+    d._validate_args = False
+    close(d.cdf(-5.0), [0.0, 0.0, 0.0])
+    close(d.cdf(1e9), [1.0, 1.0, 1.0], atol=1e-2)
+    assert np.isnan(d.cdf(math.nan)).all()
+
+
+def test_elements_above_the_diagonal_of_a_factor_do_not_count() -> None:
+    slope = ft.grad(lambda factor: D.MultivariateNormal(np.zeros(2), scale_tril=factor).log_prob([0.3, 0.7]))
+    assert slope(np.array([[1.5, 0.0], [0.5, 0.8]]))[0, 1] == 0
+
+
 @pytest.mark.parametrize(("p", "q"), PAIRS)
 def test_divergences_of_torch(p: str, q: str) -> None:
     close(D.kl_divergence(ours(p), ours(q)), FIGURES[f"{p} | {q}"])

@@ -262,6 +262,7 @@ UNCLEAR = {
     "x.sum(())": r"axis=\(\)",
     "x.put(n, x)": r"put_",
     "x.squeeze(0)": r"x\.squeeze\(dim=0\)",
+    "x[0, None, [0, 1]]": r"x\[0\]\[:, \[1, 2\]\]",
 }
 
 

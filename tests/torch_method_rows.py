@@ -106,6 +106,13 @@ x.clone().index_fill_(1, j, 2.0); x.clone().relu_(); x.clone().sigmoid_(); x.clo
 x.clone().addcmul_(p, p, value=2); x.clone().addcdiv_(p, p + 1); s.clone().tril_(); s.clone().triu_()
 x.clone().pow_(2); x.clone().abs_(); x.clone().floor_(); x.clone().cumsum_(1); s.clone().fill_diagonal_(1.0)
 x.clone().index_copy_(1, j[:2], p[:, :2]); x.clone().clamp_min_(0.1); x.clone().round_(); p.clone().reciprocal_()
+x.t().contiguous(); [(y.t().contiguous().zero_(), y) for y in [x.clone()]][0]
+[(y.contiguous().zero_(), y) for y in [x.clone()]][0]; x.float().cov().element_size()
+x.float().corrcoef().element_size(); p.half().erf().element_size(); p.half().lgamma().element_size()
+(p + 2).float().mvlgamma(2).element_size(); x3[:, :0].chunk(2, 1); x.sum().cumsum(dim=0); x.sum().cumprod(dim=0)
+x.sum().argsort(dim=0); x.sum().index_select(0, j[1]); x3[:0].logsumexp((0, 1)); (x > 0).adjoint(); gaps.hardshrink()
+n.max(n[0, 1]); n.min(other=n[0, 1]); x.mul(other=p); x.pow(exponent=2); x.add(other=p); x.fmod(other=2)
+x.eq(other=p); s.mm(mat2=s); torch.dot(v, tensor=v)
 """
 
 # Functions that are not methods, or take other arguments than methods.
@@ -135,7 +142,11 @@ torch.polygamma(1, p); torch.prod(x, 1); torch.argmax(x, dim=-1); torch.numel(x)
 torch.full((2, 2), 1.5); torch.eye(3); torch.arange(5); torch.arange(1, 9, 2); torch.arange(0, 1, 0.25)
 torch.linspace(0, 1, 5); torch.zeros_like(x); torch.ones_like(x, dtype=torch.int64); torch.full_like(x, 2.0)
 torch.tensor([[1, 2], [3, 4]]); torch.tensor(2.5); torch.tril_indices(3, 3); torch.triu_indices(3, 3, 1)
-torch.logspace(0, 2, 3); torch.is_tensor(x); torch.clone(x); torch.sum(input=x, dim=1)
+torch.logspace(0, 2, 3); torch.is_tensor(x); torch.clone(x); torch.sum(input=x, dim=1); torch.sum(x, axis=1)
+torch.max(x, axis=1); torch.max(n, n[0, 1]); torch.where(condition=x > 0, input=x, other=p); torch.mm(x, mat2=s)
+torch.pow(input=p, exponent=2); torch.addmm(gaps[:, :2], x, x.T, beta=0); torch.polygamma(1, p.float()).element_size()
+torch.arange(start=1, end=4); torch.zeros(size=(2,)); torch.full(size=(2,), fill_value=1.5)
+torch.as_tensor([1.5, 2.0]); torch.as_tensor(x) + 1; torch.std(x, axis=1, keepdims=True)
 """
 
 # How many elements there are depends on values, or what is asked for is no array: not in compiled code.
@@ -146,7 +157,7 @@ x.heaviside(p); x.masked_select(x > 0); x.nonzero(as_tuple=False); x.nonzero(as_
 ties.unique(); n.unique(return_inverse=True); ties.unique(return_counts=True); ties.unique(dim=0)
 j.unique_consecutive(); ties[1].unique_consecutive(return_counts=True); torch.masked_select(x, x > 0); torch.unique(n)
 torch.where(x > 0); x.tolist(); x[0, 0].item(); x.sum().item(); torch.nonzero(n); x.numpy(); float(x.sum())
-x.is_contiguous()
+x.is_contiguous(); x.t().is_contiguous(); torch.bincount(j, v.float()).element_size()
 """
 
 

@@ -9,6 +9,7 @@ from .backward import backward, grad
 from .context import Context
 from .creation import (
     arange,
+    as_tensor,
     device,
     empty,
     empty_like,
@@ -16,19 +17,18 @@ from .creation import (
     from_numpy,
     full,
     full_like,
-    get_default_dtype,
     is_tensor,
     linspace,
     logspace,
     ones,
     ones_like,
-    set_default_dtype,
     tensor,
     tril_indices,
     triu_indices,
     zeros,
     zeros_like,
 )
+from .default_dtype import get_default_dtype, set_default_dtype
 from .elsewhere import found_elsewhere as _found_elsewhere
 from .function import Function, once_differentiable
 from .gradcheck import gradcheck, gradgradcheck
@@ -57,7 +57,7 @@ from .random_numbers import (
     randn_like,
     randperm,
 )
-from .tensor import Tensor, as_tensor
+from .tensor import Tensor
 from .torch_functions import CONSTANTS, DTYPES, FUNCTIONS
 from .traced_methods import install_on_arrays, install_on_traced_values
 

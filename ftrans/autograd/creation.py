@@ -11,34 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..base.cell import Holder
+from ..base.cell import Holder, read
 from ..base.forward_code import ForwardArray, in_forward, reading, speaking
 from ..base.lookalikes import refuse_lookalike
 from ..base.source import at_line, user_line
 from ..core.trace import Tracer, current_builder
-from ..core.types import is_complex, is_inexact, type_of
+from ..core.types import type_of
 from ..numpy.array_api import Device
 from ..numpy.promotion import asarray, same_value
+from .default_dtype import by_default, get_default_dtype
 from .modes import current_mode
 from .tensor import Tensor, held
-from .torch_methods.kinds import require_host
-
-_default_dtype: list[Any] = [np.dtype(np.float64)]
-
-
-def set_default_dtype(dtype: Any) -> None:
-    """Set the dtype of tensors that are created from no data or from Python's floats: float32 is that of torch.
-
-    Args:
-        dtype: a floating-point dtype.
-
-    Raises:
-        TypeError: it is another one.
-    """
-    dtype = np.dtype(dtype)
-    if not is_inexact(dtype) or is_complex(dtype):
-        raise TypeError(f"the default dtype is a floating-point one, not {dtype}{at_line(user_line())}")
-    _default_dtype[0] = dtype
+from .tensor import as_tensor as tensor_of
+from .torch_methods.kinds import detach, require_host, to
 
 
 def device(type: Any, index: int | None = None) -> Device:
@@ -59,24 +44,6 @@ def device(type: Any, index: int | None = None) -> Device:
     """
     require_host(type)
     return Device("cpu")
-
-
-def get_default_dtype() -> Any:
-    """The dtype of tensors that are created from no data or from Python's floats."""
-    return _default_dtype[0]
-
-
-def _by_default(array: Any, data: Any, dtype: Any) -> Any:
-    """An array of Python's numbers in the default dtype, unless one was asked for or the data have one."""
-    if dtype is not None or array.dtype != np.float64 or _has_dtype(data):
-        return array
-    return array.astype(_default_dtype[0], copy=False)
-
-
-def _has_dtype(data: Any) -> bool:
-    if isinstance(data, list | tuple):
-        return any(map(_has_dtype, data))
-    return hasattr(data, "dtype")
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
@@ -101,8 +68,11 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device:
         tensor([1., 2.], requires_grad=True)
     """
     require_host(device)
+    data = held(data)
+    if type(data) is Tracer:
+        return np.copy(to(detach(data), dtype=dtype))
     array = np.array(_detached(data), dtype)
-    return leaf(_by_default(array, data, dtype), requires_grad)
+    return leaf(by_default(array, data, dtype), requires_grad)
 
 
 def _detached(data: Any) -> Any:
@@ -115,6 +85,11 @@ def _detached(data: Any) -> Any:
     return data
 
 
+def _is_forward_code() -> bool:
+    """Whether forward code runs on something else than tensors."""
+    return speaking.get() and reading.get() != "tensors"
+
+
 def leaf(array: Any, requires_grad: bool) -> Any:
     try:
         type_of(array)
@@ -123,7 +98,7 @@ def leaf(array: Any, requires_grad: bool) -> Any:
             f"a tensor holds numbers, but NumPy makes an array of dtype {array.dtype} of these data; are the lists of "
             f"different lengths?{at_line(user_line())}"
         ) from None
-    if speaking.get() and not requires_grad and reading.get() != "tensors":
+    if not requires_grad and _is_forward_code():
         # A copy in a trace may be assigned to.
         return in_forward(array) if current_builder() is None else same_value(asarray(array))
     found = Tensor.of(array)
@@ -131,7 +106,31 @@ def leaf(array: Any, requires_grad: bool) -> Any:
     return found.requires_grad_() if requires_grad else found
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+def as_tensor(data: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """Convert data to a tensor, without a copy where possible.
+
+    Args:
+        data: a tensor, which is returned unchanged if its dtype matches; an array, a number, or nested lists.
+        dtype: dtype of the tensor; by default that of the data.
+        device: "cpu".
+
+    Raises:
+        TypeError: the data is of a class whose arithmetic differs from that of arrays, such as `numpy.matrix`.
+    """
+    require_host(device)
+    is_in_forward = _is_forward_code()
+    data = read(data) if is_in_forward else held(data)
+    if isinstance(data, Tracer | ForwardArray):
+        return to(data, dtype=dtype)
+    if not isinstance(data, Tensor) and not hasattr(data, "dtype"):
+        data = by_default(np.asarray(_detached(data), dtype), data, dtype)
+    if is_in_forward and not isinstance(data, Tensor):
+        refuse_lookalike(data)
+        return leaf(np.asarray(data, dtype), False)
+    return tensor_of(data, dtype)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Any:
     """Create a tensor that shares memory with an array: each sees what is written to the other.
 
     Args:
@@ -140,45 +139,64 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     Raises:
         TypeError: it is of a class whose arithmetic differs from that of arrays, such as `numpy.matrix`.
     """
+    if _is_forward_code():
+        refuse_lookalike(array)
+        return leaf(np.asarray(array), False)
+    return sharing(array)
+
+
+def sharing(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares memory with an array."""
     refuse_lookalike(array)
     found = Tensor.of(np.asarray(array))
     found.shared_memory().lend(found.array)
     return found
 
 
-def sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
+def sizes(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    shape = shape if size is None else (size,)
     given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
     return tuple(int(n) for n in given)
 
 
-def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def zeros(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """A tensor of zeros."""
     require_host(device)
-    return leaf(np.zeros(sizes(shape), dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.zeros(sizes(shape, size), dtype or get_default_dtype()), requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def ones(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """A tensor of ones."""
     require_host(device)
-    return leaf(np.ones(sizes(shape), dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.ones(sizes(shape, size), dtype or get_default_dtype()), requires_grad)
 
 
-def empty(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def empty(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
     """An uninitialised tensor."""
     require_host(device)
-    return leaf(np.empty(sizes(shape), dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.empty(sizes(shape, size), dtype or get_default_dtype()), requires_grad)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
     """A tensor filled with one number."""
     require_host(device)
-    return leaf(_by_default(np.full(shape, _detached(fill_value), dtype), fill_value, dtype), requires_grad)
+    return leaf(by_default(np.full(size, _detached(fill_value), dtype), fill_value, dtype), requires_grad)
 
 
-def arange(*range: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
-    """`numpy.arange(start, stop, step)`."""
+def arange(
+    *range: Any,
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Any:
+    """`numpy.arange(start, end, step)`."""
     require_host(device)
-    return leaf(_by_default(np.arange(*range, dtype=dtype), range, dtype), requires_grad)
+    if end is not None:
+        range = (*(range or (start,)), end, step)
+    return leaf(by_default(np.arange(*range, dtype=dtype), range, dtype), requires_grad)
 
 
 def linspace(
@@ -186,7 +204,7 @@ def linspace(
 ) -> Any:
     """`steps` evenly spaced numbers from `start` to `end`, inclusive."""
     require_host(device)
-    return leaf(_by_default(np.linspace(start, end, steps, dtype=dtype), start, dtype), requires_grad)
+    return leaf(by_default(np.linspace(start, end, steps, dtype=dtype), start, dtype), requires_grad)
 
 
 def logspace(
@@ -194,7 +212,7 @@ def logspace(
 ) -> Any:
     """`steps` numbers from `base ** start` to `base ** end`, inclusive, whose logarithms are evenly spaced."""
     found = np.logspace(start, end, steps, base=base, dtype=dtype)
-    return leaf(_by_default(found, start, dtype), requires_grad)
+    return leaf(by_default(found, start, dtype), requires_grad)
 
 
 def eye(
@@ -202,7 +220,7 @@ def eye(
 ) -> Any:
     """A matrix with ones on the diagonal and zeros elsewhere."""
     require_host(device)
-    return leaf(np.eye(rows, columns, dtype=dtype or _default_dtype[0]), requires_grad)
+    return leaf(np.eye(rows, columns, dtype=dtype or get_default_dtype()), requires_grad)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.torch_indices import require_one_meaning
 from ..base.type_questions import is_plain
 from ..numpy.indexing import require_kept
 from .changes import change
@@ -22,6 +23,7 @@ from .tensor import Tensor
 def getitem(self: Tensor, index: Any) -> Any:
     """`self[index]`."""
     if not _is_basic(index):
+        require_one_meaning(index)
         index = _by_places(self, _plain_index(index))
     else:
         known = recorded_item(self, index)
@@ -33,6 +35,8 @@ def getitem(self: Tensor, index: Any) -> Any:
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value`."""
     require_kept(value, self.dtype)
+    if not _is_basic(index):
+        require_one_meaning(index)
     index = _plain_index(index)
     if isinstance(value, Tensor) and value.window is not None and _is_at(value, self, index):
         # `x[i] += v` has changed x through the view x[i] already, and then assigns the view to x[i].

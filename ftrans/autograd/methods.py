@@ -265,7 +265,8 @@ def _repr(self: Tensor) -> str:
 
 
 def _format(self: Tensor, spec: str) -> str:
-    return format(self.item(), spec) if spec and self.array_type.size == 1 else repr(self)
+    is_number = self.array_type.size == 1 and (spec or not self.ndim)
+    return format(self.item(), spec) if is_number else repr(self)
 
 
 _COPYING = _Method("copy")

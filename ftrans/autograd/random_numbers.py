@@ -16,7 +16,8 @@ from ..base import randomness
 from ..base.source import at_line, user_line
 from ..core.trace import current_builder
 from .changes import change
-from .creation import get_default_dtype, leaf, sizes
+from .creation import leaf, sizes
+from .default_dtype import get_default_dtype
 from .operations import PLACE, node_name
 from .tensor import Tensor, held
 from .torch_methods.kinds import require_host

@@ -28,14 +28,20 @@ _METHODS_ONLY = {
 def _of_any(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that takes cells, arrays of JAX and arrays inside forward code, too."""
 
+    code = getattr(function, "__code__", None)
+    names = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = read(args), read(kwargs)
         is_heard = speaking.get()
         if is_heard:
             args, kwargs = plain(args), plain(kwargs)
-        if "input" in kwargs and not args:
+        if "input" in kwargs and not args and "input" not in names:
             args = (kwargs.pop("input"),)
+        for name, other in (("axis", "dim"), ("keepdims", "keepdim")):
+            if name in kwargs and other in names:
+                kwargs[other] = kwargs.pop(name)
         place = place_of_arguments(args, kwargs)
         found = place.call(function, args, kwargs) if place.is_jax else function(*args, **kwargs)
         return in_forward(found) if is_heard else found

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .torch_indices import require_one_meaning
+
 # What the forward code that runs reads: "arrays", "tensors", or "traced" where the outermost module is called in a
 # trace, and whoever runs the program finds out; None outside of forward code.
 reading: ContextVar[str | None] = ContextVar("what forward code reads", default=None)
@@ -63,8 +65,15 @@ class ForwardArray(np.ndarray):
         return _view(found, ForwardArray) if type(found) is _PLAIN else in_forward(found)
 
     def __getitem__(self, index: Any) -> Any:
+        if type(index) is tuple and len(index) > 2:
+            require_one_meaning(index)
         found = _PLAIN.__getitem__(self, index)
         return found if type(found) is ForwardArray else in_forward(found)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if type(index) is tuple and len(index) > 2:
+            require_one_meaning(index)
+        _PLAIN.__setitem__(self, index, value)
 
     def __hash__(self) -> int:  # type: ignore[override]
         if self.ndim:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.forward_code import speaking
 from ..base.source import at_line, user_line
+from ..base.torch_indices import require_one_meaning
 from ..base.type_questions import is_plain
 from ..core.trace import Tracer
 from ..core.types import Shape, is_complex
@@ -44,6 +46,8 @@ def getitem(x: Tracer, index: Any) -> Any:
         x.memory.refresh(x)
     window = known_window(x.atom.type.shape, index)
     if window is None:
+        if speaking.get():
+            require_one_meaning(index)
         lone = index[0] if type(index) is tuple and len(index) == 1 else index
         if type(lone) is Tracer and lone.dtype.kind == "b" and lone.ndim:
             check_mask(lone.shape, x.shape, 0)
@@ -85,6 +89,8 @@ def setitem(x: Tracer, index: Any, value: Any) -> None:
         x.memory.refresh(x)
     window = known_window(x.atom.type.shape, index)
     if window is None:
+        if speaking.get():
+            require_one_meaning(index)
         entries = entries_of(x.shape, index)
         if has_traced_integers_only(entries):
             y, rest = _located(x, entries)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.source import at_line, user_line
 from ...numpy.manipulation import normal_axis
+from ..default_dtype import by_default
 
 _REDUCTIONS = {
     "sum": np.add, "add": np.add, "prod": np.multiply, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum,
@@ -36,7 +37,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """Elements of one of two arrays, as a condition says; with the condition alone, the indices where it holds."""
-    return np.nonzero(condition) if input is None else np.where(condition, input, other)
+    return np.nonzero(condition) if input is None else by_default(np.where(condition, input, other), (input, other))
 
 
 def _where(x: Any, condition: Any, other: Any) -> Any:

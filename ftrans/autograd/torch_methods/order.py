@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...base.type_questions import is_plain
 from ...numpy.manipulation import normal_axis
-from .arguments import ValuesAndIndices, axes_of
+from .arguments import ValuesAndIndices, axes_of, in_dtype_of
 
 
 def at_indices(x: Any, indices: Any, axis: int, keepdim: bool) -> ValuesAndIndices:
@@ -27,7 +28,7 @@ def _extreme(find: Any, of_all: Any, of_two: np.ufunc) -> Any:
 
     def extreme(x: Any, *args: Any, **kwargs: Any) -> Any:
         first: Any = args[0] if args else kwargs.get("other")
-        if np.ndim(first) or (first is not None and hasattr(first, "dtype") and first.dtype.kind not in "iu"):
+        if hasattr(first, "dtype") and not is_plain(first, np.integer):
             return of_two(x, first)
         if "other" in kwargs:
             return of_two(x, kwargs["other"])
@@ -49,12 +50,12 @@ def _extreme(find: Any, of_all: Any, of_two: np.ufunc) -> Any:
     return extreme
 
 
-def _dim_and_keepdim(dim: Any = None, keepdim: bool = False) -> tuple[Any, bool]:
-    return dim, keepdim
+def _dim_and_keepdim(dim: Any = None, keepdim: bool = False, axis: Any = None) -> tuple[Any, bool]:
+    return (axis if dim is None else dim), keepdim
 
 
 def _of_number(x: Any) -> ValuesAndIndices:
-    return ValuesAndIndices(x, np.zeros((), np.int64))
+    return ValuesAndIndices(x, np.zeros_like(x, np.int64))
 
 
 maximum = _extreme(np.argmax, np.max, np.maximum)
@@ -88,6 +89,8 @@ def argmin(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 def argsort(x: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The indices that sort along an axis."""
+    if not x.ndim:
+        return _of_number(x).indices
     if not descending:
         return np.argsort(x, dim, stable=True)
     # Reversing twice keeps the order of equal elements.
@@ -218,8 +221,9 @@ def unique_consecutive(x: Any, return_inverse: bool = False, return_counts: bool
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each natural number occurs."""
-    return np.bincount(x, weights, minlength)
+    """How often each natural number occurs, or the sums of their weights."""
+    found = np.bincount(x, weights, minlength)
+    return found if weights is None else in_dtype_of(weights, found)
 
 
 def histc(x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:

@@ -39,7 +39,8 @@ def chunk(x: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most `chunks` parts along an axis: all have the same size, but for the last one, which may be shorter."""
     if chunks < 1:
         raise ValueError(f"chunk takes a positive number of parts, not {chunks}{at_line(user_line())}")
-    return split(x, max(-(-x.shape[dim] // chunks), 1), dim)
+    length = x.shape[dim]
+    return split(x, -(-length // chunks) if length else [0] * chunks, dim)
 
 
 def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -89,7 +90,7 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Any:
 
 def index_select(x: Any, dim: int, index: Any) -> Any:
     """The parts at the indices of a vector along an axis."""
-    return np.take(x, index, dim)
+    return np.take(x, index, dim) if x.ndim else x
 
 
 def masked_select(x: Any, mask: Any) -> Any:

@@ -5,6 +5,7 @@ Those that NumPy has as ufuncs are these, under all names that either has for th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 
 from ...api.elementwise import apply_elementwise
 from ...base.source import at_line, user_line
+from ...core.types import is_inexact
 from ...numpy.methods import ufuncs_by_name
 from ...ops.elementwise import logistic
 from ...ops.elementwise import relu as relu_primitive
+from .arguments import in_dtype_of
 
 # The ufuncs by all names that NumPy and torch have for them.
 UFUNCS = ufuncs_by_name() | {
@@ -110,7 +113,7 @@ def logit(x: Any, eps: float | None = None) -> Any:
 
 def hardshrink(x: Any, lambd: float = 0.5) -> Any:
     """`x` where it is larger than `lambd` or smaller than `-lambd`, else 0."""
-    return np.where(np.abs(x) > lambd, x, x.dtype.type(0))
+    return np.where((x >= -lambd) & (x <= lambd), x.dtype.type(0), x)
 
 
 def sinc(x: Any) -> Any:
@@ -164,24 +167,30 @@ def _special(name: str) -> Callable[..., Any]:
     def call(x: Any, *others: Any) -> Any:
         from scipy import special
 
-        return getattr(special, name)(x, *others)
+        return _in_single(getattr(special, name), x, *others)
 
     call.__doc__ = f"`scipy.special.{name}`."
     return call
+
+
+def _in_single(function: Callable[..., Any], *xs: Any) -> Any:
+    """A function of SciPy, which has none for numbers of two bytes: these are computed in single precision."""
+    dtypes = [x.dtype for x in xs if hasattr(x, "dtype")]
+    if any(dtype.itemsize != 2 or not is_inexact(dtype) for dtype in dtypes):
+        return function(*xs)
+    return function(*[x.astype(np.float32) if hasattr(x, "dtype") else x for x in xs]).astype(dtypes[0])
 
 
 def polygamma(n: int, x: Any) -> Any:
     """The n-th derivative of `digamma`."""
     from ...scipy.special import polygamma as function
 
-    return function(n, x)
+    return in_dtype_of(x, _in_single(lambda x: function(n, x), x))
 
 
 def mvlgamma(x: Any, p: int) -> Any:
     """The logarithm of the multivariate gamma function."""
-    from ...scipy.special import gammaln
-
-    return p * (p - 1) / 4 * np.log(np.pi) + sum(gammaln(x - i / 2) for i in range(p))
+    return p * (p - 1) / 4 * math.log(math.pi) + sum(METHODS["lgamma"](x - i / 2) for i in range(p))
 
 
 _SPECIAL = {
@@ -190,8 +199,15 @@ _SPECIAL = {
 }  # fmt: skip
 
 
+# What torch calls the second argument of a function.
+SECOND = ("other", "exponent")
+
+
 def _named(ufunc: np.ufunc) -> Callable[..., Any]:
     def method(x: Any, *others: Any, **options: Any) -> Any:
+        for name in SECOND:
+            if name in options:
+                others = (*others, options.pop(name))
         return ufunc(x, *others, **options)
 
     method.__doc__ = f"`numpy.{ufunc.__name__}`."

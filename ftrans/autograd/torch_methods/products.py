@@ -6,31 +6,48 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import in_dtype_of
+
 
 def matmul(x: Any, other: Any) -> Any:
     """The product of matrices along the last two axes."""
     return np.matmul(x, other)
 
 
-def dot(x: Any, other: Any) -> Any:
+def mm(x: Any, mat2: Any) -> Any:
+    """The product of two matrices, or of those along the first axes."""
+    return np.matmul(x, mat2)
+
+
+def mv(x: Any, vec: Any) -> Any:
+    """The product of a matrix and a vector."""
+    return np.matmul(x, vec)
+
+
+def dot(x: Any, tensor: Any) -> Any:
     """The inner product of two vectors."""
-    return np.dot(x, other)
+    return np.dot(x, tensor)
 
 
 def addmm(x: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """`beta * x + alpha * (mat1 @ mat2)`."""
-    product = np.matmul(mat1, mat2)
-    return (x if beta == 1 else beta * x) + (product if alpha == 1 else alpha * product)
+    return _added(x, np.matmul(mat1, mat2), beta, alpha)
+
+
+def _added(x: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """`beta * x + alpha * product`; at `beta=0`, nothing of `x` counts, be it NaN."""
+    product = product if alpha == 1 else alpha * product
+    return product if beta == 0 else (x if beta == 1 else beta * x) + product
 
 
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """`beta * x` plus `alpha` times the sum of the products of the matrices of two batches."""
-    return beta * x + alpha * np.sum(np.matmul(batch1, batch2), 0)
+    return _added(x, np.sum(np.matmul(batch1, batch2), 0), beta, alpha)
 
 
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """`beta * x` plus `alpha` times the outer product of two vectors."""
-    return beta * x + alpha * np.outer(vec1, vec2)
+    return _added(x, np.outer(vec1, vec2), beta, alpha)
 
 
 def outer(x: Any, vec2: Any) -> Any:
@@ -107,12 +124,12 @@ def matrix_power(x: Any, n: int) -> Any:
 
 def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariances of the rows."""
-    return np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)
+    return in_dtype_of(x, np.cov(x, ddof=correction, fweights=fweights, aweights=aweights))
 
 
 def corrcoef(x: Any) -> Any:
     """The correlations of the rows."""
-    return np.corrcoef(x)
+    return in_dtype_of(x, np.corrcoef(x))
 
 
 def einsum(equation: str, *operands: Any) -> Any:
@@ -132,7 +149,7 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0) -> Any:
 
 
 METHODS = {
-    "matmul": matmul, "mm": matmul, "bmm": matmul, "mv": matmul, "dot": dot, "vdot": np.vdot, "addmm": addmm,
+    "matmul": matmul, "mm": mm, "bmm": mm, "mv": mv, "dot": dot, "vdot": np.vdot, "addmm": addmm,
     "addmv": addmm, "baddbmm": addmm, "addbmm": addbmm, "addr": addr, "outer": outer, "ger": outer, "inner": inner,
     "cross": cross, "kron": kron, "trace": trace, "det": det, "logdet": logdet, "slogdet": slogdet,
     "inverse": inverse, "pinverse": pinverse, "cholesky": cholesky, "qr": qr, "svd": svd,

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...core.trace import Tracer
+from ...numpy import layouts
 from ...numpy.manipulation import normal_axis
+from ..tensor import Tensor
 from .arguments import axes_of, sizes_of
 
 
@@ -49,7 +52,7 @@ def t(x: Any) -> Any:
 
 def adjoint(x: Any) -> Any:
     """The conjugate transpose of matrices along the leading axes."""
-    return np.conj(np.swapaxes(x, -2, -1))
+    return np.conj(np.swapaxes(x, -2, -1)) if x.dtype.kind == "c" else np.swapaxes(x, -2, -1)
 
 
 def movedim(x: Any, source: Any, destination: Any) -> Any:
@@ -176,14 +179,21 @@ def size(x: Any, dim: int | None = None) -> Any:
     return tuple(x.shape) if dim is None else x.shape[normal_axis(dim, x.ndim)]
 
 
-def same(x: Any, *args: Any, **kwargs: Any) -> Any:
-    """The array itself: how it lies in memory does not matter here."""
-    return x
+def contiguous(x: Any, memory_format: Any = None) -> Any:
+    """The array itself where its elements lie one after the other in memory, else a copy in which they do."""
+    return x if is_contiguous(x) else np.copy(x, "C")
 
 
-def is_contiguous(x: Any, *args: Any, **kwargs: Any) -> bool:
-    """True: how an array lies in memory does not matter here."""
-    return True
+def is_contiguous(x: Any, memory_format: Any = None) -> bool:
+    """Whether the elements lie one after the other in memory, the last axis first."""
+    if type(x) is not Tracer:
+        array = x.array if isinstance(x, Tensor) else x
+        return bool(array.flags.c_contiguous)
+    found = layouts.layout(x)
+    if found is None:
+        # Where nothing is known of arguments, results of operations lie in order, and views of these do not.
+        return x.memory is None or isinstance(x.memory, layouts.Owner)
+    return found == layouts.contiguous(x.shape)
 
 
 METHODS = {
@@ -193,6 +203,6 @@ METHODS = {
     "reshape_as": view_as, "expand": expand, "expand_as": expand_as, "broadcast_to": broadcast_to,
     "sum_to_size": sum_to_size, "repeat": repeat, "tile": tile, "repeat_interleave": repeat_interleave, "roll": roll,
     "flip": flip, "fliplr": np.fliplr, "flipud": np.flipud, "rot90": rot90, "unfold": unfold, "dim": dim,
-    "ndimension": dim, "numel": numel, "nelement": numel, "size": size, "contiguous": same,
+    "ndimension": dim, "numel": numel, "nelement": numel, "size": size, "contiguous": contiguous,
     "is_contiguous": is_contiguous,
 }  # fmt: skip

@@ -23,6 +23,7 @@ from ...core.trace import Tracer
 from ...numpy import after_trace
 from ...numpy.manipulation import normal_axis
 from . import METHODS
+from .pointwise import OWN, SECOND, UFUNCS
 
 Method = Callable[..., Any]
 # What lies between the user's call and the code here.
@@ -124,7 +125,7 @@ def _extreme(numpy: Method, torch: Method) -> Method:
     def extreme(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs:
             return numpy(self)
-        if "other" in kwargs or (args and not is_plain(args[0], int | tuple) and np.ndim(args[0])):
+        if "other" in kwargs or (args and hasattr(args[0], "dtype") and not is_plain(args[0], np.integer)):
             return torch(self, *args, **kwargs)
         if _is_of_torch(args, kwargs):
             return torch(self, *args, **_as_in_torch(kwargs))
@@ -299,12 +300,13 @@ def _by_keyword(*names: str) -> Callable[[Method, Method], Method]:
 
 
 RULES: dict[str, Callable[[Method, Method], Method]] = {
+    **{name: _by_keyword(*SECOND) for name, ufunc in UFUNCS.items() if ufunc.nin == 2 and name not in OWN},
     **dict.fromkeys(("sum", "prod", "mean", "any", "all", "argmax", "argmin"), _reduction),
     **dict.fromkeys(("cumsum", "cumprod"), _accumulation),
     **dict.fromkeys(("std", "var"), _deviation),
     **dict.fromkeys(("max", "min"), _extreme),
-    **dict.fromkeys(("add", "sub", "subtract"), _by_keyword("alpha")),
-    **dict.fromkeys(("div", "divide", "true_divide"), _by_keyword("rounding_mode")),
+    **dict.fromkeys(("add", "sub", "subtract"), _by_keyword("alpha", "other")),
+    **dict.fromkeys(("div", "divide", "true_divide"), _by_keyword("rounding_mode", "other")),
     "argsort": _argsort, "sort": _sort, "squeeze": _squeeze, "diagonal": _by_keyword("dim1", "dim2"),
     "transpose": _transpose, "repeat": _repeat, "flatten": _flatten, "nonzero": _nonzero, "view": _view, "put": _put,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -62,12 +63,12 @@ def var(x: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = F
 
 def cumsum(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """The sums so far along an axis."""
-    return np.cumsum(x, dim, _wide(x, dtype))
+    return np.cumsum(x, dim, _wide(x, dtype)) if x.ndim else np.sum(x, dtype=_wide(x, dtype))
 
 
 def cumprod(x: Any, dim: int, *, dtype: Any = None) -> Any:
     """The products so far along an axis."""
-    return np.cumprod(x, dim, _wide(x, dtype))
+    return np.cumprod(x, dim, _wide(x, dtype)) if x.ndim else np.prod(x, dtype=_wide(x, dtype))
 
 
 def nansum(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -149,6 +150,8 @@ def log_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
 def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
     """The logarithm of the sum of the exponentials along axes."""
     axes = axes_of(dim)
+    if not math.prod(x.shape):
+        return np.sum(x, axes, keepdims=keepdim) - np.inf
     highest = np.max(stop_gradient(x), axis=axes, keepdims=True)
     highest = np.where(np.isfinite(highest), highest, 0)
     found = np.log(np.sum(np.exp(x - highest), axis=axes, keepdims=True)) + highest

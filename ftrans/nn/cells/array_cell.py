@@ -17,7 +17,7 @@ import numpy as np
 
 from ...api.derivatives import stop_gradient
 from ...api.paths import is_compiling
-from ...autograd.creation import from_numpy
+from ...autograd.creation import sharing
 from ...autograd.tensor import Tensor
 from ...autograd.torch_methods import METHODS
 from ...autograd.torch_methods.shared import size_or_shape
@@ -304,7 +304,7 @@ class ArrayCell(Operand):
 
     def _shared(self) -> Tensor:
         """A tensor that shares memory with the cell."""
-        return from_numpy(self.array)
+        return sharing(self.array)
 
     def numpy(self, gather: bool = False) -> np.ndarray[Any, Any]:
         """The array, as a NumPy array.

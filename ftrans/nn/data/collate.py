@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...api.call import type_name
-from ...autograd.creation import from_numpy
+from ...autograd.creation import sharing
 from ...autograd.tensor import Tensor
 from ...base import tree
 from ...base.cell import Holder
@@ -76,7 +76,7 @@ def _converted(x: Any) -> Any:
     if isinstance(x, Tensor) or not (is_array(x) or is_plain(x, np.generic)):
         return x
     array = as_numpy(x)
-    return from_numpy(array) if array.dtype.kind in "biufcV" else x
+    return sharing(array) if array.dtype.kind in "biufcV" else x
 
 
 def _collated(samples: Sequence[Any], where: str, tensors: list[Tensor]) -> Any:

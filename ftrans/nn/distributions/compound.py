@@ -357,11 +357,12 @@ class TransformedDistribution(_OfDistributions):
     def cdf(self, value: Any) -> Any:
         (y,) = operands([as_parameter(value, "the value of TransformedDistribution.cdf")])
         share, sign = self.base_dist.cdf(self._transform.inv(y)), self._transform.sign
-        return sign * (share - 0.5) + 0.5
+        return (sign * (share - 0.5) + 0.5).astype(share.dtype)
 
     def icdf(self, value: Any) -> Any:
         (q,) = operands([as_parameter(value, "the value of TransformedDistribution.icdf")])
-        return self._transform(self.base_dist.icdf(self._transform.sign * (q - 0.5) + 0.5))
+        q = (self._transform.sign * (q - 0.5) + 0.5).astype(q.dtype)
+        return self._transform(self.base_dist.icdf(q))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist!r}, {self.transforms!r})"

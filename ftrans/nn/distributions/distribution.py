@@ -20,7 +20,7 @@ from ...autograd import Tensor, tensor
 from ...base.cell import Cell, concrete, read
 from ...base.source import at_line, user_line
 from ...core.trace import current_builder
-from ...core.types import Shape
+from ...core.types import Shape, is_inexact
 from ..functional.arguments import described, shape_of
 from ..random import key_of, open_unit
 from .constraints import Constraint, real, unit_interval
@@ -203,7 +203,7 @@ class Distribution:
             self._check(self.support, value, f"value of {type(self).__name__}.{what}")
         shape = shape_of(value)
         batch = np.broadcast_shapes(shape[: len(shape) - len(self.event_shape)], self.batch_shape)
-        return compute(lambda *xs: _broadcast_result(formula(*xs), batch), self._operands(what, value))
+        return compute(lambda *xs: _result(formula(*xs), batch, xs[0].dtype), self._operands(what, value))
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density, or of the probability, at values.
@@ -251,7 +251,8 @@ class Distribution:
 
     def _of_parameters(self, what: str, event: Shape) -> Any:
         formula, batch = self._formula(what), self.batch_shape
-        return compute(lambda *xs: _broadcast_result(formula(*xs), (*batch, *event)), self._operands(what))
+        shape = (*batch, *event)
+        return compute(lambda *xs: _result(formula(*xs), shape, xs[0].dtype), self._operands(what))
 
     @property
     def mean(self) -> Any:
@@ -399,5 +400,7 @@ def _broadcast(x: Any, shape: Shape, name: str) -> Any:
         ) from None
 
 
-def _broadcast_result(x: Any, shape: Shape) -> Any:
+def _result(x: Any, shape: Shape, dtype: Any) -> Any:
+    """The result of a formula in its shape, and in the dtype of the operands unless it is an integer."""
+    x = x.astype(dtype) if x.dtype != dtype and is_inexact(x.dtype) else x
     return x if shape_of(x) == shape else np.broadcast_to(x, shape)

@@ -268,7 +268,9 @@ class GeneralizedPareto(Distribution):
 
     def _cdf(self, x: Any, loc: Any, scale: Any, k: Any) -> Any:
         z = (x - loc) / scale
-        return -np.expm1(-z * log1p_ratio(k * z))
+        is_outside = (z < 0) | (k * z <= -1)
+        safe = np.where(is_outside, 0.0, z)
+        return np.where(is_outside, np.where(z < 0, 0.0, 1.0), -np.expm1(-safe * log1p_ratio(k * safe)))
 
     def _icdf(self, q: Any, loc: Any, scale: Any, k: Any) -> Any:
         t = -np.log1p(-q)

@@ -132,6 +132,7 @@ class ContinuousBernoulli(BinaryProbabilities):
         return logits * (x - 0.5) - log_norm(logits)
 
     def _cdf(self, x: Any, probs: Any, logits: Any) -> Any:
+        x = np.clip(x, 0.0, 1.0)
         # Of the two that are mirrored, the one whose exponentials do not overflow.
         is_mirrored = logits > 0
         y, n = np.where(is_mirrored, 1 - x, x), np.where(is_mirrored, -logits, logits)

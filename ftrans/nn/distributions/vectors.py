@@ -146,7 +146,7 @@ class MultivariateNormal(Distribution):
         return np.matmul(transposed(inverse), inverse)
 
     def _log_prob(self, x: Any, loc: Any, factor: Any) -> Any:
-        white = times_vectors(np.linalg.inv(factor), x - loc)
+        white = times_vectors(np.linalg.inv(np.tril(factor)), x - loc)
         n = factor.shape[-1]
         return -0.5 * (n * math.log(2 * math.pi) + np.sum(white**2, axis=-1)) - log_diagonal(factor)
 

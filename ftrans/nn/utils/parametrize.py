@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...autograd.creation import from_numpy
+from ...autograd.creation import sharing
 from ...autograd.modes import current_mode, no_grad
 from ...base.cell import Eager, read
 from ...base.forward_code import reading, speaking
@@ -339,7 +339,7 @@ def _inverted(modules: Iterable[Any], value: Any, if_known: bool = False) -> Any
     With `if_known`, those that have no inverse are left out.
     """
     if is_plain(value, np.ndarray):
-        value = from_numpy(value)
+        value = sharing(value)
     with no_grad():
         for module in reversed(list(modules)):
             try:

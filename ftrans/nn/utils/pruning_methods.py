@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...autograd.creation import from_numpy
+from ...autograd.creation import sharing
 from ...autograd.modes import no_grad
 from ...base.source import at_line, user_line
 from ..cells.kinds import Buffer
@@ -327,7 +327,7 @@ def array_of(module: Module, name: str) -> Array:
 def _mask_of(method: BasePruningMethod, scores: Array, mask: Array) -> Array:
     """What a method makes of a mask; it is given tensors, which may be changed."""
     with no_grad():
-        found = np.asarray(method.compute_mask(from_numpy(scores.copy()), from_numpy(mask.copy())))
+        found = np.asarray(method.compute_mask(sharing(scores.copy()), sharing(mask.copy())))
     _require_shape(found, mask, f"the mask of {type(method).__name__}")
     return found.astype(mask.dtype)
 
