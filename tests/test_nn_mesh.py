@@ -389,6 +389,19 @@ def test_losses_are_those_of_one_device(make):
             assert whole / 8 <= bytes_on_first_device(model) < whole / 8 + 200
 
 
+def test_adaptive_softmax_on_a_mesh():
+    x, target = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8), np.arange(0, 16, 2)
+    gradients = nn.jit(nn.grad(lambda layer, x, target: layer(x, target).loss))
+    nn.manual_seed(0)
+    layer = nn.AdaptiveLogSoftmaxWithLoss(8, 16, [4, 10], div_value=2.0)
+    one = gradients(layer, x, target)
+    mesh = mesh_of(4, 2)
+    nn.shard(layer, mesh, [(r"weight", P("model"))])
+    found = gradients(layer, on_mesh(x, P("data"), mesh), on_mesh(target, P("data"), mesh))
+    for path, expected in one.items():
+        np.testing.assert_allclose(found[path], expected, 1e-4, 1e-6)
+
+
 def test_uneven_batches_are_filled_up_by_samples_that_do_not_count():
     def make():
         return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2)), mse, (6,), 2

@@ -10,6 +10,7 @@ import pytest
 import ftrans as ft
 import ftrans.nn.functional as F
 from ftrans import nn
+from ftrans.nn import torch_hints
 
 NAMES: dict[str, Any] = {"F": F, "ft": ft, "nn": nn, "np": np, "key": nn.random.key(0)}
 IMAGE, PLACES = np.ones((1, 2, 4, 5)), np.zeros((1, 2, 4, 5), np.int64)
@@ -72,3 +73,18 @@ def test_calls(text: str, words: str) -> None:
     with pytest.raises((ValueError, TypeError, IndexError, AttributeError), match=words) as caught:
         call(IMAGE, PLACES)
     assert "test_nn_refusals.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("module", torch_hints.INSTEAD)
+def test_names_of_torch_that_are_missing_say_what_to_write(module: str) -> None:
+    home = eval(module, NAMES)
+    for name, instead in torch_hints.INSTEAD[module].items():
+        with pytest.raises(AttributeError) as error:
+            getattr(home, name)
+        assert f"; write {instead}\n" in str(error.value)
+
+
+def test_functions_of_torch_that_numpy_has_are_named() -> None:
+    for name, instead in (("isin", "np.isin"), ("celu", "nn.functional.celu"), ("var_mean", r"x\.var\(dim")):
+        with pytest.raises(AttributeError, match=f"write {instead}"):
+            getattr(ft.autograd, name)

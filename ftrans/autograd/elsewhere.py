@@ -6,12 +6,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..base.source import at_line, user_line
 
 # Modules of torch that `ftrans.nn`, a layer above this one, provides when it is imported: functions that return them.
 PROVIDED: dict[str, Callable[[], Any]] = {}
 
+_OF_LAYERS = (
+    "alpha_dropout batch_norm bilinear binary_cross_entropy_with_logits celu conv1d conv2d conv3d conv_transpose1d "
+    "conv_transpose2d conv_transpose3d cosine_similarity ctc_loss dropout embedding embedding_bag group_norm "
+    "instance_norm kl_div layer_norm max_pool1d max_pool2d pairwise_distance pdist pixel_shuffle prelu rrelu selu "
+    "threshold"
+)
 _ELSEWHERE = {
+    **{name: f"nn.functional.{name}" for name in _OF_LAYERS.split()},
     "nn": "from ftrans import nn, after which torch.nn is there, too",
     "optim": "from ftrans.nn import optim", "utils": "from ftrans.nn import utils",
     "distributions": "from ftrans.nn import distributions", "compile": "nn.jit(model)", "vmap": "ft.vmap or nn.vmap",
@@ -26,7 +35,13 @@ _ELSEWHERE = {
     "FloatTensor": "tensor(data, dtype=float32), or float32 where it stands for a dtype",
     "DoubleTensor": "tensor(data, dtype=float64), or float64 where it stands for a dtype",
     "LongTensor": "tensor(data, dtype=int64), or int64 where it stands for a dtype",
-    "Variable": "tensor(data), which needs no wrapper",
+    "Variable": "tensor(data), which needs no wrapper", "Size": "tuple", "dtype": "numpy.dtype",
+    "set_multithreading_enabled": "nothing: threads may differentiate at the same time",
+    "var_mean": "x.var(dim=...) and x.mean(dim=...)", "std_mean": "x.std(dim=...) and x.mean(dim=...)",
+    "block_diag": "scipy.linalg.block_diag", "chain_matmul": "numpy.linalg.multi_dot", "rsub": "y - x",
+    "complex": "real + 1j * imag", "polar": "abs * np.exp(1j * angle)", "is_nonzero": "bool(x)",
+    "combinations": "itertools.combinations", "randint_like": "randint(low, high, x.shape)",
+    "hann_window": "scipy.signal.windows.hann", "hamming_window": "scipy.signal.windows.hamming",
 }  # fmt: skip
 
 
@@ -42,8 +57,10 @@ def found_elsewhere(module: str, name: str) -> Any:
         return PROVIDED[name]()
     if name == "bfloat16":
         import ml_dtypes
-        import numpy
 
-        return numpy.dtype(ml_dtypes.bfloat16)
-    end = f"; write {_ELSEWHERE[name]}{at_line(user_line())}" if name in _ELSEWHERE else ""
+        return np.dtype(ml_dtypes.bfloat16)
+    instead, of_numpy = _ELSEWHERE.get(name), getattr(np, name, None)
+    if instead is None and callable(of_numpy) and not isinstance(of_numpy, type):
+        instead = f"np.{name}, which takes tensors"
+    end = "" if instead is None else f"; write {instead}{at_line(user_line())}"
     raise AttributeError(f"module {module!r} has no attribute {name!r}{end}", name=name)

@@ -18,6 +18,7 @@ from ..base.cell import Cell
 from ..base.randomness import generator, manual_seed
 from ..base.source import at_line, user_line
 from ..core.types import Shape, is_complex, is_inexact
+from .torch_hints import missing as _missing
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -472,3 +473,7 @@ def _kaiming_std(tensor: Any, a: float, mode: str, nonlinearity: str, what: str)
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def __getattr__(name: str) -> object:
+    raise _missing("nn.init", name)

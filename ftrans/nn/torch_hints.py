@@ -6,6 +6,10 @@ from ..base.source import at_line, user_line
 
 _IN_PLACE = "celu elu hardtanh leaky_relu relu rrelu selu threshold"
 _INDICES = [f"{kind}pool{n}d" for kind in ("max_", "adaptive_max_") for n in (1, 2, 3)]
+_INDICES += ["fractional_max_pool2d", "fractional_max_pool3d"]
+_INITIAL = "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform"
+_INITIAL += " xavier_normal xavier_uniform"
+_LAYOUT = "nothing: XLA chooses the layout of arrays"
 
 INSTEAD: dict[str, dict[str, str]] = {
     "nn": {
@@ -15,6 +19,10 @@ INSTEAD: dict[str, dict[str, str]] = {
         "DataParallel": "nn.data_parallel(model), or nn.shard(model, ...) for other placements",
         "NLLLoss2d": "nn.NLLLoss(), which takes images, too",
         "LinearCrossEntropyLoss": "nn.CrossEntropyLoss()(linear(x), target)",
+        "Container": "nn.Module",
+        "LinearCrossEntropyOptions": "nothing: XLA chooses the kernels",
+        "RNNBase": "a class of nn.Module with F.rnn, F.lstm or F.gru",
+        "RNNCellBase": "a class of nn.Module with F.rnn_cell, F.lstm_cell or F.gru_cell",
         "UninitializedParameter": "a lazy layer, such as nn.LazyLinear(out_features)",
         "UninitializedBuffer": "a lazy layer, such as nn.LazyLinear(out_features)",
     },
@@ -24,6 +32,28 @@ INSTEAD: dict[str, dict[str, str]] = {
         "conv_tbc": "F.conv1d of np.transpose(x, (1, 2, 0))",
         "linear_cross_entropy": "F.cross_entropy(F.linear(x, weight, bias), target)",
         "native_channel_shuffle": "F.channel_shuffle(x, groups)",
+        "grouped_mm": "a loop of a[i:j] @ b[k], or np.einsum for groups of one size",
+        "scaled_grouped_mm": "a.astype(np.float32) * scale before the product",
+        "scaled_mm": "a.astype(np.float32) * scale before the product",
+    },
+    "nn.init": {name: f"nn.init.{name}_" for name in _INITIAL.split()},
+    "nn.utils": {
+        "clip_grad_norm": "nn.utils.clip_grad_norm_(parameters, max_norm)",
+        "convert_conv2d_weight_memory_format": _LAYOUT,
+        "convert_conv3d_weight_memory_format": _LAYOUT,
+    },
+    "nn.optim": {
+        "Adafactor": "nn.Optimizer(model, optax.adafactor(...))",
+        "Muon": "nn.Optimizer(model, optax.contrib.muon(...))",
+        "Optimizer": "nn.Optimizer(model, transformation), of any transformation of optax",
+        "SparseAdam": "nn.optim.Adam, since gradients here are dense",
+        "swa_utils": "nn.EMA(model) for averages of parameters, and nn.optim.lr_scheduler.LambdaLR for the rate",
+        "swap_in_optimizer_params_and_state": "nn.functional_call(model, arrays, ...)",
+    },
+    "nn.distributions": {"ExponentialFamily": "a class of Distribution with its entropy in closed form"},
+    "nn.data": {
+        "IterDataPipe": "nn.data.IterableDataset, or any iterable",
+        "MapDataPipe": "nn.data.Dataset",
     },
 }
 

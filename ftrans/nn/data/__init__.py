@@ -1,5 +1,6 @@
 """Data: datasets, samplers, and the loader that makes batches of them, under the names of `torch.utils.data`."""
 
+from ..torch_hints import missing as _missing
 from .collate import default_collate, default_convert
 from .datasets import (
     ChainDataset,
@@ -49,3 +50,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> object:
+    raise _missing("nn.data", name)

@@ -15,6 +15,7 @@ on arrays, traced values and tensors.  Random numbers come from `rng`, a key or 
 import typing as _typing
 
 from ...base.exports import exported as _exported
+from ..torch_hints import missing as _missing
 from . import constraints  # noqa: F401
 from .array_transforms import *
 from .bijections import *
@@ -37,3 +38,6 @@ if not _typing.TYPE_CHECKING:
 
     def __dir__() -> list[str]:
         return __all__
+
+    def __getattr__(name: str) -> object:
+        raise _missing("nn.distributions", name)

@@ -1,6 +1,6 @@
 """Optimizers under the names of torch.optim, with their hyperparameters, defaults and updates."""
 
-from ...base.source import at_line, user_line
+from ..torch_hints import missing as _missing
 from . import lr_scheduler
 from .groups import ParamGroup
 from .lbfgs import LBFGS
@@ -37,19 +37,9 @@ __all__ = [
     "lr_scheduler",
 ]
 
-# What torch.optim has beside these, and what to write for it.
-_INSTEAD = {
-    "Adafactor": "nn.Optimizer(model, optax.adafactor(...))",
-    "Muon": "nn.Optimizer(model, optax.contrib.muon(...))",
-    "SparseAdam": "nn.optim.Adam, since gradients here are dense",
-    "swa_utils": "nn.EMA(model) for averages of parameters, and nn.optim.lr_scheduler.LambdaLR for the rate",
-}
-
 
 def __getattr__(name: str) -> object:
-    if name in _INSTEAD:
-        raise AttributeError(f"nn.optim has no {name}; write {_INSTEAD[name]}{at_line(user_line())}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _missing("nn.optim", name)
 
 
 def __dir__() -> list[str]:

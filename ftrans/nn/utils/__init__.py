@@ -1,5 +1,6 @@
 """Tools for modules and their parameters, under the names of `torch.nn.utils`."""
 
+from ..torch_hints import missing as _missing
 from . import parametrizations, parametrize, prune, rnn, stateless
 from .clipping import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
@@ -33,3 +34,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> object:
+    raise _missing("nn.utils", name)
