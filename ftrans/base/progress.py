@@ -8,7 +8,6 @@ a look at two variables.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import sys
 import threading
 import time
@@ -78,7 +77,7 @@ class _Work:
         if outermost is not None:
             self._outer = outermost
             outermost._inner.append(self)
-        elif shows_progress() and _has_tqdm():
+        elif shows_progress() and _is_installed("tqdm"):
             self._token = _outermost.set(self)
             self._is_done = threading.Event()
             self._thread = threading.Thread(target=self._show, name="ftrans progress", daemon=True)
@@ -151,13 +150,16 @@ def quiet() -> _Quiet:
 
 
 @functools.cache
-def _has_tqdm() -> bool:
-    return importlib.util.find_spec("tqdm") is not None
+def _is_installed(package: str) -> bool:
+    # Imported where it is needed, since this file is imported with ftrans.
+    from importlib.util import find_spec
+
+    return find_spec(package) is not None
 
 
 def _new_bar() -> Any:
     """A line of text, in a notebook a widget where it has some."""
-    if "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None:
+    if "ipykernel" in sys.modules and _is_installed("ipywidgets"):
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
     else:
         from tqdm import tqdm  # type: ignore[import-untyped]
