@@ -359,6 +359,8 @@ def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
         "other state": (ValueError, "parameter 0 has exp_avg", lambda: sgd.load_state_dict(
             {**state, "state": {0: {"exp_avg": np.ones((1, 2)), "momentum_buffer": np.ones((1, 2))}}})),
         "other groups": (ValueError, "groups of", lambda: sgd.load_state_dict({"state": {}, "param_groups": []})),
+        "state of another": (ValueError, "groups have no betas, eps",
+            lambda: optim.Adam(nn.Linear(2, 1)).load_state_dict(optim.SGD(nn.Linear(2, 1)).state_dict())),
         "optax": (TypeError, "give a schedule of optax", lambda: schedulers.StepLR(_of_optax(model), 1)),
         "no optimizer": (TypeError, "takes an optimizer of nn.optim", lambda: schedulers.StepLR(model, 1)),
         "goes on": (KeyError, "initial_lr", lambda: schedulers.StepLR(optim.SGD(model), 1, last_epoch=4)),

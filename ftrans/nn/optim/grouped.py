@@ -100,6 +100,11 @@ class GroupedOptimizer(Optimizer):
         """Hyperparameters of groups that do not say otherwise."""
         return dict(self._notes["defaults"])
 
+    @property
+    def hyperparameters(self) -> set[str]:
+        """The names of the numbers that an update depends on."""
+        return {*self._numbers}
+
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters, with hyperparameters of their own.
 

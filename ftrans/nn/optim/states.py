@@ -59,6 +59,12 @@ def load(optimizer: Any, given: Mapping[str, Any]) -> None:
             f"the state has groups of {[len(group['params']) for group in groups]} parameters, but the optimizer has "
             f"groups of {sizes}{at_line(user_line())}"
         )
+    absent = sorted({name for values in groups for name in optimizer.hyperparameters - values.keys()})
+    if absent:
+        raise ValueError(
+            f"the state is of another optimizer than this {type(optimizer).__name__}: its groups have no "
+            f"{', '.join(absent)}{at_line(user_line())}"
+        )
     with optimizer.kept():
         for group, values in zip(optimizer.param_groups, groups, strict=True):
             group.update({name: x for name, x in values.items() if name != "params" and name not in NO_UPDATE})
