@@ -71,7 +71,7 @@ def communities(count=200, classes=4, features=16, seed=0):
     linked = np.triu(rng.random((count, count)) < chances, 1)
     edges = np.stack(np.nonzero(linked | linked.T | np.eye(count, dtype=bool)))
     centres = rng.normal(size=(classes, features))
-    x = centres[kinds] + 2.0 * rng.normal(size=(count, features))
+    x = (centres[kinds] + 2.0 * rng.normal(size=(count, features))) / np.sqrt(features)
     return torch.tensor(x, dtype=torch.float32), torch.from_numpy(edges), torch.from_numpy(kinds)
 
 
@@ -86,7 +86,7 @@ def build():
 def train(model, steps):
     x, edges, labels = communities()
     known = torch.arange(len(labels)) < 40
-    optimizer = nn.optim.Adam(model.parameters(), lr=1e-2, weight_decay=5e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, weight_decay=5e-4)
     losses = []
     model.train()
     for _ in range(steps):
@@ -106,6 +106,4 @@ if __name__ == "__main__":
     x, edges, labels = communities()
     with torch.no_grad():
         logits = model(x, edges)
-    print(
-        f"accuracy for the nodes that it was not told: {accuracy(logits, labels, torch.arange(len(labels)) >= 40):.2f}"
-    )
+    print(f"accuracy for the other nodes: {accuracy(logits, labels, torch.arange(len(labels)) >= 40):.2f}")

@@ -70,7 +70,7 @@ def communities(count=200, classes=4, features=16, seed=0):
     linked = np.triu(rng.random((count, count)) < chances, 1)
     edges = np.stack(np.nonzero(linked | linked.T | np.eye(count, dtype=bool)))
     centres = rng.normal(size=(classes, features))
-    x = centres[kinds] + 2.0 * rng.normal(size=(count, features))
+    x = (centres[kinds] + 2.0 * rng.normal(size=(count, features))) / np.sqrt(features)
     return torch.tensor(x, dtype=torch.float32), torch.from_numpy(edges), torch.from_numpy(kinds)
 
 
@@ -105,6 +105,4 @@ if __name__ == "__main__":
     x, edges, labels = communities()
     with torch.no_grad():
         logits = model(x, edges)
-    print(
-        f"accuracy for the nodes that it was not told: {accuracy(logits, labels, torch.arange(len(labels)) >= 40):.2f}"
-    )
+    print(f"accuracy for the other nodes: {accuracy(logits, labels, torch.arange(len(labels)) >= 40):.2f}")

@@ -40,7 +40,7 @@ class Waves:
 def adapt(model, weights, x, y, lr=0.01):
     """The weights after a step of gradient descent, as a function of those before."""
     loss = F.mse_loss(functional_call(model, weights, (x,)), y)
-    gradients = torch.grad(loss, tuple(weights.values()), create_graph=True)
+    gradients = torch.autograd.grad(loss, tuple(weights.values()), create_graph=True)
     return {name: w - lr * g for (name, w), g in zip(weights.items(), gradients, strict=True)}
 
 
@@ -63,7 +63,7 @@ def build():
 
 def train(model, steps, tasks=4):
     waves = Waves()
-    optimizer = nn.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     losses = []
     for _ in range(steps):
         optimizer.zero_grad()

@@ -26,7 +26,7 @@ def rk4(f, t, h, y):
     return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
-class Solve(torch.Function):
+class Solve(torch.autograd.Function):
     """The solution at times `t`; gradients by the adjoint equation, so that no step is kept."""
 
     @staticmethod
@@ -48,7 +48,7 @@ class Solve(torch.Function):
             with torch.enable_grad():
                 y = solution[i].detach().requires_grad_(True)
                 step = rk4(ctx.f, t[i], t[i + 1] - t[i], y)
-                adjoint, *changes = torch.grad(step, (y, *parameters), adjoint)
+                adjoint, *changes = torch.autograd.grad(step, (y, *parameters), adjoint)
             adjoint = adjoint + gradient[i]
             sums = [total + change for total, change in zip(sums, changes, strict=True)]
         return None, adjoint, None, *sums
@@ -75,7 +75,7 @@ def build():
 
 def train(model, steps, batch_size=20, length=10):
     t, points = spiral()
-    optimizer = nn.optim.RMSprop(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.RMSprop(model.parameters(), lr=1e-3)
     losses = []
     for _ in range(steps):
         starts = torch.randint(0, len(t) - length, (batch_size,))

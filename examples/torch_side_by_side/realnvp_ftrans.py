@@ -77,8 +77,8 @@ def build():
 
 
 def train(flow, steps, batch_size=256):
-    optimizer = nn.optim.Adam(flow.parameters(), lr=2e-3, weight_decay=1e-5)
-    scheduler = nn.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.999)
+    optimizer = torch.optim.Adam(flow.parameters(), lr=2e-3, weight_decay=1e-5)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.999)
     losses = []
     for _ in range(steps):
         loss = -flow.log_prob(moons(batch_size)).mean()

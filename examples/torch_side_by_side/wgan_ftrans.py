@@ -50,7 +50,7 @@ def gradient_penalty(critic, real, fake):
     alpha = torch.rand(real.size(0), 1).expand_as(real)
     between = (alpha * real.detach() + (1 - alpha) * fake.detach()).requires_grad_(True)
     scores = critic(between)
-    gradients = torch.grad(
+    gradients = torch.autograd.grad(
         outputs=scores,
         inputs=between,
         grad_outputs=torch.ones_like(scores),
