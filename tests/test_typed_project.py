@@ -1,5 +1,6 @@
 """The scripts of tests/typed_project, which are written for strict type checkers: mypy reads them in `make lint`."""
 
+import ast
 import importlib.util
 import re
 import runpy
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import ftrans as ft
+from ftrans.autograd import Tensor
+from ftrans.base.cell import Eager
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted((ROOT / "tests/typed_project").glob("*.py"))
@@ -45,3 +48,21 @@ def test_pyright():
 
 def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", ft.__version__)
+
+
+def _declared(file):
+    """The names in the body of the last class of a file."""
+    body = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)][-1].body
+    names = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    names |= {x.id for node in body if isinstance(node, ast.Assign) for x in node.targets if isinstance(x, ast.Name)}
+    return names | {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
+
+
+def test_type_checkers_know_all_that_tensors_can_do():
+    folder = Path(ft.__file__).parent / "autograd"
+    private = {"_operation", "_negation", "_method", "_whole", "_answer", "_parts", "_mixed"}
+    declared = _declared(folder / "declarations.pyi") - private
+    assert not [name for name in declared if not hasattr(Tensor, name)]
+    public = {name for name in dir(Tensor) if not name.startswith("_") and hasattr(Tensor, name)}
+    missing = public - declared - _declared(folder / "tensor.py") - set(Tensor.__slots__) - set(dir(Eager))
+    assert not missing, f"add to declarations.pyi: {sorted(missing)}"

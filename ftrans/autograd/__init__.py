@@ -22,7 +22,6 @@ from .creation import (
     logspace,
     ones,
     ones_like,
-    tensor,
     tril_indices,
     triu_indices,
     zeros,
@@ -60,6 +59,9 @@ from .random_numbers import (
 from .tensor import Tensor
 from .torch_functions import CONSTANTS, DTYPES, FUNCTIONS
 from .traced_methods import install_on_arrays, install_on_traced_values
+
+# Behind what has the same name, the file of the class.
+from .creation import tensor  # isort: skip
 
 install()
 install_random_methods()

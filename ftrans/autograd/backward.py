@@ -192,7 +192,7 @@ def _replacement(new: Any, current: Tensor, line: Line | None) -> Tensor:
             f"a hook returned {given} in place of a gradient of shape {current.shape}; return an array of that shape, "
             f"or None to leave the gradient as it is{at_line(line)}"
         )
-    return found if found.dtype == current.dtype else found.astype(current.dtype)  # type: ignore[attr-defined]
+    return found if found.dtype == current.dtype else found.astype(current.dtype)
 
 
 def _leading_to(inputs: Sequence[Tensor], roots: Iterable[Any]) -> set[int]:
@@ -267,7 +267,7 @@ def _seed(x: Tensor, given: Any) -> Tensor:
         )
     if is_complex(ct.dtype) and not is_complex(x.dtype):
         raise RuntimeError(f"the gradient of a real tensor is real, not {ct.array_type}{at_line(user_line())}")
-    return ct if ct.dtype == x.dtype else ct.astype(x.dtype)  # type: ignore[attr-defined]
+    return ct if ct.dtype == x.dtype else ct.astype(x.dtype)
 
 
 def _as_list(x: Any) -> list[Any]:
@@ -330,7 +330,7 @@ def backward(
             gradient = sweep.gradient(x)
             if gradient is not None:
                 # A recorded gradient may be that of other tensors as well, or what the user gave.
-                x.add_grad(gradient.clone() if create_graph else gradient)  # type: ignore[attr-defined]
+                x.add_grad(gradient.clone() if create_graph else gradient)
 
 
 @in_own_context
@@ -394,7 +394,7 @@ def grad(
                     f"allow_unused=True to get None for it{at_line(user_line())}"
                 )
             if gradient is not None and id(gradient) in seen:
-                gradient = gradient.clone()  # type: ignore[attr-defined]
+                gradient = gradient.clone()
             seen.add(id(gradient))
             gradients.append(gradient)
     return tuple(gradients)

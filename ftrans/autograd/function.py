@@ -73,13 +73,13 @@ class Function:
         """Save on `ctx` what the derivative needs, if `forward` takes no context."""
 
     @staticmethod
-    def backward(ctx: Context, *cotangents: Any) -> Any:
-        """Compute the cotangents of the arguments."""
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the cotangents of the arguments; override as `backward(ctx, *cotangents)`."""
         raise NotImplementedError("a Function needs a static method backward(ctx, *cotangents) to be differentiated")
 
     @staticmethod
-    def jvp(ctx: Context, *tangents: Any) -> Any:
-        """Compute the tangents of the results."""
+    def jvp(*args: Any, **kwargs: Any) -> Any:
+        """Compute the tangents of the results; override as `jvp(ctx, *tangents)`."""
         raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) for forward mode")
 
     @classmethod

@@ -124,7 +124,7 @@ class Flat:
         return self._x.size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._x.reshape(-1))  # type: ignore[attr-defined]
+        return iter(self._x.reshape(-1))
 
     def __getitem__(self, index: Any) -> Any:
         return apply(_flat_item, (self._x, _plain_index(index)), {}, "Index")
@@ -135,4 +135,4 @@ class Flat:
 
 def set_flat(self: Tensor, value: Any) -> None:
     """`self.flat = value`."""
-    self.flat[:] = np.resize(value, self.size)  # type: ignore[attr-defined]
+    self.flat[:] = np.resize(value, self.size)

@@ -73,7 +73,7 @@ def record(func: Function, inputs: Any, create_graph: bool, what: str) -> Record
     given = _checked(inputs, "inputs", what)
     with enable_grad(), noting_operands() as notes:
         # With a graph, what happens to the inputs stays a part of it.
-        own = [x.clone() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given]  # type: ignore[attr-defined]
+        own = [x.clone() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given]
         out = func(*own)
     results = out if isinstance(out, tuple) else (out,)
     for x in results:
@@ -111,7 +111,7 @@ def vectors_like(v: Any, like: Sequence[Tensor], name: str, what: str) -> list[T
             f"v of {what} must have the shapes of the {name}: {_shapes(like)}, not {_shapes(found) or 'nothing'}"
             + at_line(user_line())
         )
-    return [x if x.dtype == y.dtype else x.astype(y.dtype) for x, y in zip(found, like, strict=True)]  # type: ignore[attr-defined]
+    return [x if x.dtype == y.dtype else x.astype(y.dtype) for x, y in zip(found, like, strict=True)]
 
 
 def _shapes(tensors: Sequence[Tensor]) -> str:
@@ -296,7 +296,7 @@ def _typed(block: Tensor, x: Tensor, y: Tensor, create_graph: bool) -> Tensor:
     if block.dtype == dtype:
         return block
     with set_grad_enabled(create_graph):
-        return block.astype(dtype)  # type: ignore[attr-defined]
+        return block.astype(dtype)
 
 
 def _by_rows(recorded: Recorded, create_graph: bool) -> list[list[Tensor]]:
@@ -320,7 +320,7 @@ def _by_columns(recorded: Recorded, create_graph: bool) -> list[list[Tensor]]:
             turned = _stacked([column[j] for column in columns], x, y, create_graph)
             with set_grad_enabled(create_graph):
                 axes = (*range(x.ndim, x.ndim + y.ndim), *range(x.ndim))
-                blocks[j].append(_typed(turned.transpose(axes), x, y, create_graph))  # type: ignore[attr-defined]
+                blocks[j].append(_typed(turned.transpose(axes), x, y, create_graph))
     return blocks
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from .hooks import Handle, Hooks
 from .memory import Memory
 from .modes import current_mode, note_departure
 from .paths import Path
+
+if TYPE_CHECKING:
+    from .declarations import Declared
+else:
+    Declared = Eager
 
 _adding = lock()
 
@@ -56,7 +61,7 @@ class Argument(Window):
         self.original = original
 
 
-class Tensor(Eager):
+class Tensor(Declared):
     """A NumPy array that remembers how it was computed, so that `backward` can differentiate it.
 
     `tensor(data, requires_grad=True)` creates one.  Operators, methods and NumPy functions compute with it, and
@@ -398,7 +403,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
     """
     data = held(data)
     if isinstance(data, Tensor):
-        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)  # type: ignore[attr-defined]
+        return data if dtype is None or np.dtype(dtype) == data.dtype else data.astype(dtype)
     refuse_lookalike(data)
     array = np.asarray(data, dtype)
     found = Tensor.of(array)

@@ -58,6 +58,8 @@ def check_types(model: Regression, x: Array, y: Array) -> None:
     assert_type(nn.grad(error_and_output, has_aux=True)(model, x, y), tuple[dict[str, Any], Array])
     assert_type(model.train(), Regression)
     assert_type(model.hidden.weight, nn.Parameter)
+    doubled: Array = 2 * model.hidden.weight - model.scale
+    assert doubled.shape == (4, 3)
     assert_type(model.hidden.weight.shape, tuple[int, ...])
     assert_type([name for name, _ in model.named_parameters()], list[str])
 

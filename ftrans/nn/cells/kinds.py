@@ -161,7 +161,7 @@ class Parameter(ArrayCell):
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
         """`backward` of the leaf tensor."""
-        self.tensor().backward(*args, **kwargs)  # type: ignore[attr-defined]
+        self.tensor().backward(*args, **kwargs)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Handle:
         """Register a function that is called with the gradient whenever it is computed, and may replace it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,16 @@ from ...numpy.indexing import require_kept
 from ...numpy.torch_names import missing
 from .inplace import ChangedInPlace, require_numbers
 
+if TYPE_CHECKING:
+    from .declarations import Declared
+else:
+    Declared = ChangedInPlace
+
 # Attributes of cells that are not there are not those of arrays.
 _SLOTS = ("array", "held", "home", "name", "owner", "transaction")
 
 
-class Operand(ChangedInPlace):
+class Operand(Declared):
     """The part of a cell that represents an array in user code."""
 
     __slots__ = ()
@@ -74,7 +79,7 @@ class Operand(ChangedInPlace):
         if builder is not None:
             array = Tracer(builder, builder.atom(self.read()))
         elif isinstance(self.array, Tensor) or isinstance(given, Tensor):
-            array = as_tensor(self.value).clone()  # type: ignore[attr-defined]
+            array = as_tensor(self.value).clone()
         else:
             array = np.array(self.value)
         array[index] = given
@@ -128,7 +133,7 @@ def _install_operators() -> None:
         setattr(Operand, f"__{name}__", binary(getattr(operator, name))[0])
     for name in ("neg", "abs", "invert", "pos"):
         setattr(Operand, f"__{name}__", unary(getattr(operator, name)))
-    Operand.__getitem__ = lambda self, index: _heard(self.read()[read(index)])  # type: ignore[misc]
+    Operand.__getitem__ = lambda self, index: _heard(self.read()[read(index)])  # type: ignore[method-assign]
 
 
 _install_operators()
