@@ -24,7 +24,7 @@ in-venv := $(VENV)/bin/python -m
 
 .NOTPARALLEL:
 
-.PHONY: demo examples test test-all lint pytest docs docs-serve test-docs planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-torch against-torch test-gpu on-gpu bench clean help
+.PHONY: demo examples test test-all lint pytest docs docs-serve test-docs planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-torch against-torch test-gpu on-gpu bench dist demo-wheel clean help
 
 demo: $(VENV)/with-library  ## fit NIST's regression problems with exact derivatives (what plain `make` does)
 	$(VENV)/bin/python examples/nist_regression.py
@@ -91,16 +91,27 @@ on-gpu: $(VENV)/with-gpu $(VENV)/with-test $(VENV)/with-bench
 bench: $(VENV)/with-bench  ## the benchmarks, side by side with what one would use instead
 	$(in-venv) benchmarks
 
+dist: $(VENV)/with-dist  ## the wheel and the sdist, in dist/, and whether they have what they should
+	rm -rf dist
+	$(in-venv) build --outdir dist .
+	$(in-venv) twine check --strict dist/*
+	$(VENV)/bin/python tests/wheel.py dist
+
+demo-wheel: dist  ## README's tour and the demo in an environment with nothing but the wheel
+	$(call make-environment,.venv-wheel)
+	.venv-wheel/bin/python -m pip --quiet --disable-pip-version-check install dist/*.whl
+	.venv-wheel/bin/python -P tests/wheel.py tour
+	.venv-wheel/bin/python -P -m ftrans doctor
+	.venv-wheel/bin/python -P examples/nist_regression.py
+
 clean:  ## remove environments and caches
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache docs/_build docs/reference/generated
+	rm -rf dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache docs/_build docs/reference/generated
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /make \1\t/p' Makefile | expand -t 20
 
-# Where Debian's Python comes without ensurepip, its own pip puts the environment's in place.
 $(VENV)/with-library: pyproject.toml
-	$(PYTHON) -m venv --clear $(VENV) || \
-	  { $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --quiet --python $(VENV)/bin/python install pip; }
+	$(call make-environment,$(VENV))
 	$(in-venv) pip --quiet --disable-pip-version-check install --editable . $(PINS)
 	@touch $@
 
@@ -108,6 +119,10 @@ $(VENV)/with-library: pyproject.toml
 $(VENV)/with-%: $(VENV)/with-library
 	$(in-venv) pip --quiet --disable-pip-version-check install --editable '.[$*]' $(PINS)
 	@touch $@
+
+# Where Debian's Python comes without ensurepip, its own pip puts the environment's in place.
+make-environment = $(PYTHON) -m venv --clear $(1) || \
+  { $(PYTHON) -m venv --clear --without-pip $(1) && $(PYTHON) -m pip --quiet --python $(1)/bin/python install pip; }
 
 # A Python of the given version: on the path, from pyenv (whose shims need to be told which), or from uv.
 python-that-runs = $(shell PYENV_VERSION=$(1) python$(1) -c 'import sys; print(sys.executable)' 2>/dev/null)

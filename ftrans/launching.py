@@ -22,12 +22,12 @@ from .xla.processes import ADDRESS, COUNT, INDEX, PARENT
 # Seconds that the others get to end by themselves when one has failed, and then after SIGTERM.
 _GRACE, _LAST = 5.0, 3.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Windows, which has no SIGKILL, ends a process at once for any signal.
+_LAST_SIGNAL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code: that of the process that failed first, or 0."""
-    parser = argparse.ArgumentParser(prog="python -m ftrans", description="Tools of ftrans.")
-    commands = parser.add_subparsers(dest="command", required=True)
+def add_command(commands: Any) -> None:
+    """Add `launch` to the commands of a parser."""
     launch = commands.add_parser(
         "launch",
         help="run a script as several processes on this machine",
@@ -39,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     launch.add_argument("script", help="the script")
     launch.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
-    given = parser.parse_args(arguments)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Run a script as the command line says; return the exit code: that of the process that failed first, or 0."""
     return Launched([sys.executable, given.script, *given.arguments], given.processes, given.devices).wait()
 
 
@@ -92,12 +95,12 @@ class Launched:
                 if self._failed is not None:
                     limit = min(limit, time.monotonic() + _GRACE)
                 if time.monotonic() > limit:
-                    self._signal(signal.SIGKILL if is_asked else signal.SIGTERM)
+                    self._signal(_LAST_SIGNAL if is_asked else signal.SIGTERM)
                     limit, is_asked = time.monotonic() + _LAST, True
                 time.sleep(0.05)
             self._look_for_failure()
         finally:
-            self._signal(signal.SIGKILL)
+            self._signal(_LAST_SIGNAL)
             for number, handler in before.items():
                 signal.signal(number, handler)
         for reader in self._readers:
@@ -136,7 +139,10 @@ class Launched:
 
 def _environment(address: str, count: int, index: int, devices: int | None) -> dict[str, str]:
     """What a process is told, in addition to what this one was told."""
-    told = {ADDRESS: address, COUNT: str(count), INDEX: str(index), PARENT: str(os.getpid())}
+    told = {ADDRESS: address, COUNT: str(count), INDEX: str(index)}
+    # Where Python of an environment on Windows starts, it starts another one, whose parent it is.
+    if os.name == "posix":
+        told[PARENT] = str(os.getpid())
     # Nobody else needs to reach them; and what they print comes when they print it.
     told |= {"JAX_COORDINATOR_BIND_ADDRESS": address, "PYTHONUNBUFFERED": "1"}
     per_process = devices or 1

@@ -28,7 +28,7 @@ LAYERS = [
 MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", "interop", ""}
 MAY_NAME_JAX = {
     "ops", "control", "run/jax_operation.py", "xla", "nn/modules/pytrees.py", "spectral", "solvers", "storage",
-    "interop",
+    "interop", "doctor.py",
 }  # fmt: skip
 
 PUBLIC = {

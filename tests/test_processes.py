@@ -232,7 +232,7 @@ def test_the_launcher_hands_signals_on_and_its_end_ends_the_processes(script: st
 
 
 def test_wrong_command_lines() -> None:
-    from ftrans.launching import main
+    from ftrans.__main__ import main
 
     for arguments in (["launch", "-n", "0", "script.py"], ["launch", "script.py"], ["start"]):
         with pytest.raises(SystemExit):

@@ -79,7 +79,7 @@ def join(
     if address is None and COUNT in os.environ:
         address = os.environ[ADDRESS]
         count, index = int(os.environ[COUNT]), int(os.environ[INDEX])
-        watch.parent = int(os.environ[PARENT])
+        watch.parent = int(os.environ[PARENT]) if PARENT in os.environ else None
     joined = True
 
     def initialize() -> None:

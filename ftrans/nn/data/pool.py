@@ -129,7 +129,7 @@ class Pool:
         if code is not None and code < 0:
             how = f"was killed by {_name_of_signal(-code)}"
             hint = "; the system kills processes when memory runs out: use fewer workers, or smaller batches"
-            hint = hint if -code == signal.SIGKILL else ""
+            hint = hint if how.endswith("SIGKILL") else ""
         else:
             how, hint = f"has ended with the exit code {code}", ""
             if not self._has_answered:

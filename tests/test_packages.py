@@ -1,0 +1,53 @@
+"""What is built for others to install, and what the files beside it say."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import wheel
+
+import ftrans as ft
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+FILES = [
+    p.relative_to(ROOT).as_posix() for p in (ROOT / "ftrans").rglob("*") if p.is_file() and "pycache" not in str(p)
+]
+INFO = f"ftrans-{ft.__version__}.dist-info/METADATA"
+
+
+def test_a_wheel_has_the_library_and_nothing_else():
+    assert wheel.faults_of_wheel([*FILES, INFO]) == []
+    assert wheel.faults_of_wheel([*FILES, INFO, "tests/test_jit.py"]) == ["not of the library: tests/test_jit.py"]
+    without = [name for name in FILES if name != "ftrans/py.typed"]
+    assert wheel.faults_of_wheel([*without, INFO]) == ["missing: ftrans/py.typed"]
+
+
+def test_an_sdist_has_the_project():
+    names = ["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "ftrans/py.typed", "tests/wheel.py"]
+    assert wheel.faults_of_sdist([f"ftrans-1/{name}" for name in names]) == []
+    assert wheel.faults_of_sdist([f"ftrans-1/{name}" for name in names[1:]]) == ["missing: pyproject.toml"]
+    assert all((ROOT / name).exists() for name in names)
+
+
+def test_the_version_stands_in_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "ftrans/__init__.py"
+    assert f"version: {ft.__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"^## \[(Unreleased|{re.escape(ft.__version__)})\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+
+
+def test_the_changelog_has_the_form_of_keep_a_changelog():
+    kinds = re.findall(r"^### (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert kinds
+    assert set(kinds) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+@pytest.mark.parametrize("name", ["bug", "wrong_derivative", "feature"])
+def test_issue_templates_ask_for_what_is_needed(name):
+    text = (ROOT / ".github" / "ISSUE_TEMPLATE" / f"{name}.yml").read_text()
+    assert re.match(r"name: .+\ndescription: .+\n", text)
+    assert "\nbody:\n" in text
+    if name != "feature":
+        assert "python -m ftrans doctor" in text
