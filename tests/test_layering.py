@@ -140,12 +140,15 @@ CIRCLES = [{"control/loops/while_loop.py", "control/loops/rewind.py", "control/l
 
 
 def file_of(name: str) -> str | None:
-    """The file that an imported name lives in; None outside of the package."""
+    """The file that an imported name lives in; None outside of the package, and for stubs."""
     parts = name.split(".")
     if parts[0] != "ftrans":
         return None
     for length in range(len(parts), 0, -1):
         base = ROOT.joinpath(*parts[1:length])
+        if base.with_suffix(".pyi").is_file():
+            # What only type checkers read imports nothing.
+            return None
         for path in (base.with_suffix(".py"), base / "__init__.py"):
             if path.is_file():
                 return place(path)
