@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from . import __version__
 from .base.memory_size import memory_of_machine
 
-_PACKAGES = ("numpy", "scipy", "jax", "jaxlib", "optree")
+_PACKAGES = ("numpy", "scipy", "optree")
 _EXTRAS = ("optax", "rich", "safetensors", "matplotlib", "tqdm", "orbax-checkpoint", "torch")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS")
 # Settings of JAX, XLA and Python that are for looking for mistakes, and what each of them costs.
@@ -65,7 +65,9 @@ def _is_setting(name: str) -> bool:
 
 def _versions() -> dict[str, str | None]:
     found: dict[str, str | None] = {"ftrans": __version__, "python": platform.python_version()}
-    return found | {name: _version(name) for name in (*_PACKAGES, *_EXTRAS)}
+    found |= {name: _version(name) for name in (*_PACKAGES, *_EXTRAS)}
+    # JAX comes in parts, which are those of one release: its compiled part, and one for each kind of GPU.
+    return found | {d.name: d.version for d in metadata.distributions() if (d.name or "").startswith("jax")}
 
 
 def _version(package: str) -> str | None:
@@ -164,7 +166,7 @@ def _advice(found: dict[str, Any]) -> list[Advice]:
     if found["devices"]["backend"] == "cpu" and shutil.which("nvidia-smi"):
         advice.append(Advice("there is a GPU that JAX does not use", "pip install 'ftrans[gpu]'"))
     if found["devices"]["error"]:
-        advice.append(Advice(f"JAX does not start: {found['devices']['error']}", "pip install --upgrade jax jaxlib"))
+        advice.append(Advice(f"JAX does not start: {found['devices']['error']}", "pip install --upgrade jax"))
     return advice
 
 
