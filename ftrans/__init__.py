@@ -8,9 +8,8 @@ from .api.derivatives import grad, jvp, stop_gradient, value_and_grad, vjp
 from .base.displayed import Displayed as _Displayed
 from .base.foreign_arrays import ForeignArrays as _ForeignArrays
 from .base.storable import Storable as _Storable
+from .base.version import __version__ as __version__
 from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
-
-__version__ = "0.1.0"
 
 if _typing.TYPE_CHECKING:
     from . import autograd, debug, nn, scipy, testing

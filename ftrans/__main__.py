@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import doctor, launching, showing
+from .commands import doctor, launching, showing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

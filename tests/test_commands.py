@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import ftrans as ft
-from ftrans import doctor, launching, showing
 from ftrans.__main__ import main
 from ftrans.api import allocator
 from ftrans.base import memory_size
+from ftrans.commands import doctor, launching, showing
 
 MODEL = """
 import numpy as np

@@ -22,13 +22,27 @@ ROOT = Path(ftrans.__file__).parent
 # From the bottom up.  A module may import its own folder and those below.
 LAYERS = [
     "base", "core", "xla", "ops", "rewrites", "transforms", "run", "spectral", "control", "structure", "numpy", "api",
-    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "storage", "interop", "",
+    "solvers", "scipy", "patching", "testing", "debug", "autograd", "nn", "storage", "interop", "commands",
+    "",
 ]  # fmt: skip
 # The compiled evaluator belongs to what runs programs; rules and transformations do without.
-MAY_IMPORT_XLA = {"xla", "run", "control", "numpy", "api", "solvers", "debug", "nn", "storage", "interop", ""}
+MAY_IMPORT_XLA = {
+    "xla",
+    "run",
+    "control",
+    "numpy",
+    "api",
+    "solvers",
+    "debug",
+    "nn",
+    "storage",
+    "interop",
+    "commands",
+    "",
+}
 MAY_NAME_JAX = {
     "ops", "control", "run/jax_operation.py", "xla", "nn/modules/pytrees.py", "spectral", "solvers", "storage",
-    "interop", "doctor.py",
+    "interop", "commands",
 }  # fmt: skip
 
 PUBLIC = {

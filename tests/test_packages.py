@@ -33,7 +33,7 @@ def test_an_sdist_has_the_project():
 
 def test_the_version_stands_in_one_place():
     assert PROJECT["project"]["dynamic"] == ["version"]
-    assert PROJECT["tool"]["hatch"]["version"]["path"] == "ftrans/__init__.py"
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "ftrans/base/version.py"
     assert f"version: {ft.__version__}" in (ROOT / "CITATION.cff").read_text()
     assert re.search(rf"^## \[(Unreleased|{re.escape(ft.__version__)})\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import re
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
+IMPORTED = re.compile(r"^(?:>>> )?(?:import|from) (\w+)", re.MULTILINE)
 
 
 def faults_of_wheel(names: Iterable[str]) -> list[str]:
@@ -59,8 +60,16 @@ def run_tour() -> int:
     for match in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8")):
         if not all(importlib.util.find_spec(name) for name in IMPORTED.findall(match[1])):
             break
-        exec(compile(match[1], f"README.md, block {count + 1}", "exec"), namespace)
         count += 1
+        name = f"README.md, block {count}"
+        if match[1].startswith(">>>"):
+            session = doctest.DocTestParser().get_doctest(match[1], namespace, name, "README.md", 0)
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            if runner.run(session, clear_globs=False).failed:
+                return 1
+            namespace = session.globs
+        else:
+            exec(compile(match[1], name, "exec"), namespace)
     print(f"{count} blocks of README run with ftrans {ftrans.__version__} in {sys.prefix}.")
     return 0
 

@@ -15,8 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import __version__
-from .base.memory_size import memory_of_machine
+from ..base.memory_size import memory_of_machine
+from ..base.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "optree")
 _EXTRAS = ("optax", "rich", "safetensors", "matplotlib", "tqdm", "orbax-checkpoint", "torch")
@@ -121,7 +121,8 @@ def _check() -> dict[str, Any]:
     """A gradient, un-jitted and compiled."""
     import numpy as np
 
-    from . import grad, jit
+    from ..api.derivatives import grad
+    from ..api.jit import jit
 
     def f(x: Any) -> Any:
         return np.sum(np.sin(x) ** 2)

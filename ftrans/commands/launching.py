@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from .xla.processes import ADDRESS, COUNT, INDEX, PARENT
+from ..xla.processes import ADDRESS, COUNT, INDEX, PARENT
 
 # Seconds that the others get to end by themselves when one has failed, and then after SIGTERM.
 _GRACE, _LAST = 5.0, 3.0

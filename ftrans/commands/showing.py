@@ -38,17 +38,27 @@ def run(target: str, arguments: Sequence[str], transformation: str | None, rolle
     except CommandError as error:
         print(f"ftrans trace: {error}", file=sys.stderr)
         return 2
-    import ftrans as ft
+    from ..api.jit import trace
+    from ..debug.draw import draw
 
     try:
-        program = ft.trace(f if transformation is None else getattr(ft, transformation)(f), rolled)(*values)
+        program = trace(f if transformation is None else _transformed(f, transformation), rolled)(*values)
         print(program)
         if svg is not None:
-            print(f"drawn to {ft.debug.draw(program).save(svg)}")
+            print(f"drawn to {draw(program).save(svg)}")
     except (TypeError, ValueError, RuntimeError) as error:
         print(f"ftrans trace: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _transformed(f: Callable[..., Any], name: str) -> Callable[..., Any]:
+    from ..api.derivatives import grad, value_and_grad
+    from ..api.jacobians import hessian, jacobian
+
+    made: dict[str, Callable[..., Callable[..., Any]]]
+    made = {"grad": grad, "value_and_grad": value_and_grad, "jacobian": jacobian, "hessian": hessian}
+    return made[name](f)
 
 
 def found(target: str) -> Callable[..., Any]:
