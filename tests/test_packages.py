@@ -1,6 +1,8 @@
 """What is built for others to install, and what the files beside it say."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -51,3 +53,13 @@ def test_issue_templates_ask_for_what_is_needed(name):
     assert "\nbody:\n" in text
     if name != "feature":
         assert "python -m ftrans doctor" in text
+
+
+def test_an_import_brings_little_beside_numpy():
+    program = "import numpy, sys; before = set(sys.modules); import ftrans; print(*set(sys.modules) - before)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    others = {name.split(".")[0] for name in found.stdout.split()} - {"ftrans", "numpy"}
+    # Each takes milliseconds, and some bring dozens of modules.
+    assert others.isdisjoint(
+        {"jax", "scipy", "optree", "json", "pathlib", "hashlib", "concurrent", "logging", "urllib"}
+    )

@@ -14,11 +14,13 @@ import threading
 import warnings
 import zlib
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.foreign import ENDING_OF_COMPILED
 from ..base.source import at_line, user_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _VARIABLE = "FTRANS_CACHE_DIR"
 _LIST = "ftrans-checksums"
@@ -140,6 +142,8 @@ def made(path: str | os.PathLike[str]) -> Path:
     Raises:
         ValueError: it cannot be made, or not be written to.
     """
+    from pathlib import Path
+
     folder = Path(path).expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)

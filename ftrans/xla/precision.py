@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 from ..base.forks import lock
@@ -37,6 +36,8 @@ class Precision:
             self._set_process(self)
 
     def _of_process(self) -> Any:
+        from concurrent.futures import ThreadPoolExecutor
+
         # In a new thread no block is open.
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(lambda: self._jax.config.jax_default_matmul_precision).result()

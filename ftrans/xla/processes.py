@@ -8,8 +8,6 @@ all; that is compared when a program runs first.
 from __future__ import annotations
 
 import atexit
-import hashlib
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -205,6 +203,8 @@ def differences(facts: Mapping[str, str]) -> list[tuple[int, str, str, str]]:
 
     All processes must call this, and get the same answer; an empty value stands for a fact that a process lacks.
     """
+    import json
+
     found = [json.loads(text) for text in from_all(json.dumps(facts), "the comparison of all processes")]
     first = found[0]
     return [
@@ -217,6 +217,8 @@ def differences(facts: Mapping[str, str]) -> list[tuple[int, str, str, str]]:
 
 def digest(x: Any) -> str:
     """A short text that differs for different arrays, texts or bytes."""
+    import hashlib
+
     if not isinstance(x, str | bytes):
         array = np.ascontiguousarray(x)
         x = f"{array.dtype}{array.shape}".encode() + array.tobytes()
