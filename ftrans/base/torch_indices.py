@@ -6,8 +6,8 @@ result: `x[0, :, [1, 2]]` has the shape `(2, n)`.  For torch it only takes away 
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,9 @@ from .source import at_line, of_package, user_line
 from .type_questions import is_plain
 
 # The code that lies between a use of an index and what is here.
-_PACKAGE = Path(__file__).parents[1]
-_BETWEEN = {str(_PACKAGE / name) for name in ("base/forward_code.py", "numpy/indexing.py", "autograd/indexing.py")} | {
-    __file__
-}
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_FILES = (("base", "forward_code.py"), ("numpy", "indexing.py"), ("autograd", "indexing.py"))
+_BETWEEN = {os.path.join(_PACKAGE, *file) for file in _FILES} | {__file__}
 
 
 def require_one_meaning(index: Any) -> None:
