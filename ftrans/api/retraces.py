@@ -207,8 +207,8 @@ class Traces:
         return None
 
     def _enter(self, facts: Facts, alone: Facts, history: _History) -> None:
-        # One trace for each mode is what one expects.
-        if all([{r.kind for r in facts.changes_since(known)} - {"mode"} for known in self._own]):
+        # One trace for each mode, precision and mesh is what one expects.
+        if all([{r.kind for r in facts.changes_since(known)} - {"mode", "around"} for known in self._own]):
             self._signatures += 1
         self._own = [*self._own, facts][-_MOST_COMPARED:]
         history.facts.append(alone)
