@@ -198,7 +198,7 @@ if not _typing.TYPE_CHECKING:
         if name in _FILE_OF:
             found = globals()[name] = getattr(_importlib.import_module(f".{_FILE_OF[name]}", __name__), name)
             return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _importlib.import_module(".api.missing", __name__).missing(name)
 
 
 def __dir__() -> list[str]:

@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.integrate
+import scipy.interpolate
 import scipy.linalg
 import scipy.optimize
 import scipy.special
@@ -83,7 +84,18 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("grad of an array", lambda: ft.grad(np.sin)(X), TypeError, [r"f64\[3\]", "jacobian", "sum"]),
     ("grad of one element", lambda: ft.grad(lambda x: x[:1])(X), TypeError, [r"f64\[1\]", "jacobian"]),
     ("grad of a container", lambda: ft.grad(lambda x: (x[0], x[1]))(X), TypeError, ["2 arrays", "has_aux", "jacobian"]),
-    ("grad of nothing", lambda: ft.grad(lambda x: None)(X), TypeError, ["0 arrays"]),
+    ("grad of nothing", lambda: ft.grad(lambda x: None)(X), TypeError, ["no array", "`return` missing"]),
+    ("grad of each element", lambda: ft.grad(np.sin)(X), TypeError, [r"ft\.vmap\(ft\.grad\(f\)\)\(x\)"]),
+    ("power of a list", lambda: ft.grad(lambda x: np.sum(x**2))([1.0, 2.0]), TypeError, ["'list'", r"np\.array\("]),
+    ("power of rows", lambda: ft.grad(lambda x: np.sum(x**2))([[1.0], [2.0]]), TypeError, ["'list'", r"np\.array\("]),
+    ("half of a list", lambda: ft.grad(lambda x: np.sum(x * 0.5))([1.0, 2.0]), TypeError, [r"np\.array\("]),
+    ("sum of a list", lambda: ft.grad(lambda x: x.sum())([1.0, 2.0]), AttributeError, ["'sum'", r"np\.array\("]),
+    ("column of a list", lambda: ft.grad(lambda x: x[:, 0])([1.0, 2.0]), TypeError, ["indices", r"np\.array\("]),
+    ("list and one", lambda: ft.grad(lambda x: np.sum(x + 1))([1.0, 2.0]), TypeError, ["concat", r"np\.array\("]),
+    ("point in place of argnums", lambda: ft.hessian(np.sum, X)(X), TypeError, [r"hessian\(f\)\(x\)"]),
+    ("name of another library", lambda: ft.gradient(np.sum)(X), AttributeError, [r"write ft\.grad\(f\)\(x\)"]),
+    ("name of torch", lambda: ft.no_grad(), AttributeError, [r"write ft\.autograd\.no_grad"]),
+    ("name of NumPy", lambda: ft.zeros(3), AttributeError, [r"write np\.zeros"]),
     ("hessian of an integer result", lambda: ft.hessian(np.argmax)(X), TypeError, [r"i64\[\]", "zero", "has_aux"]),
     ("hessian of a complex result", lambda: ft.hessian(lambda x: x * 1j)(X), TypeError, [r"c128\[3\]", "real", "holo"]),
     ("a hessian too large", lambda: ft.hessian(np.sum)(np.zeros(10**8)), MemoryError, ["GiB", "sparse_hessian", "hvp"]),
@@ -234,7 +246,7 @@ CASES: list[tuple[str, Callable[[], Any], type[Exception], list[str]]] = [
     ("out_axes too far", lambda: ft.vmap(np.sin, out_axes=1)(X), ValueError, ["mapped axis at 1", "1 axes"]),
     ("axis_size", lambda: ft.vmap(np.sin, axis_size=[3])(X), TypeError, ["axis_size", "list"]),
     ("length", lambda: ft.scan(lambda c, x: (c, x), 1.0, X, length=X), TypeError, ["length of scan", "integer"]),
-    ("no argument", lambda: ft.grad(lambda x: x)(x=1.0), TypeError, ["0 positional"]),
+    ("no argument", lambda: ft.grad(lambda x: x)(x=1.0), TypeError, ["0 positional", "by name"]),
     ("empty argnums", lambda: ft.grad(lambda x: x, argnums=())(1.0), TypeError, ["no argument"]),
     ("has_aux", lambda: ft.grad(lambda x: x, has_aux=True)(1.0), TypeError, ["has_aux", "pair"]),
     ("mode", lambda: ft.jacobian(np.sin, mode="sideways"), ValueError, ["forward", "reverse", "sideways"]),
@@ -310,6 +322,9 @@ def test_methods_of_objects_of_scipy() -> None:
     estimate = scipy.stats.gaussian_kde([0.0, 1.0, 3.0])
     with pytest.raises(TypeError, match=r"gaussian_kde\.evaluate cannot.*write ftrans\.scipy\.stats\.gaussian_kde,"):
         ft.grad(lambda x: estimate(x)[0])(1.0)
+    spline = scipy.interpolate.CubicSpline([0.0, 1.0, 3.0], [0.0, 2.0, 1.0])
+    with pytest.raises(TypeError, match=r"write ftrans\.scipy\.interpolate\.CubicSpline,"):
+        ft.grad(lambda x: spline(x))(1.0)
     with pytest.raises(TypeError, match=r"scipy\.linalg\.schur cannot.*the Schur form has no derivative"):
         ft.grad(lambda x: np.sum(scipy.linalg.schur(x)[0]))(np.eye(2))
 

@@ -323,6 +323,9 @@ PROVOKED: dict[Said, Callable[[], Any]] = {
     Said.NO_ORDERING: lambda: anything < 1,
     Said.NO_ATTRIBUTE: lambda: anything.surely_not,
     Said.NO_SETTER: lambda: setattr(anything, "fixed", 1),
+    Said.NO_INDEX_OF_LIST: lambda: list.__getitem__([], (0, 1)),  # type: ignore[call-overload]
+    Said.NO_REPETITION: lambda: [] * 0.5,  # type: ignore[operator]
+    Said.NO_CONCATENATION: lambda: [] + (),  # type: ignore[operator]
     Said.NO_UNIT: of_astropy,
     Said.NOT_OF_JAX: of_jax,
     Said.NOT_OF_TORCH: of_torch,

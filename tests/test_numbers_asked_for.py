@@ -48,6 +48,7 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: math.fsum([x[0], 1.0]), "math.fsum", "write ftrans.numpy.sum([x[0], 1.0])"),
     (lambda x: math.remainder(x[0], 2.0), "math.remainder", "compose math.remainder"),
     (lambda x: cmath.sqrt(x[0]), "cmath.sqrt", "write np.sqrt(x[0] + 0j)"),
+    (lambda x: "%.3f" % x[0], "% of a text", "write an f-string"),  # noqa: UP031
     (lambda x: float(x[0]), "float", "write x[0]: keep"),
     (lambda x: complex(x[0]), "complex", "write x[0]: keep"),
     (lambda x: np.asarray(x, float), "np.asarray", "write x.astype(float)"),

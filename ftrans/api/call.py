@@ -331,8 +331,11 @@ def as_argnums(argnums: Any, what: str, name: str = "argnums") -> int | tuple[in
         is_several = isinstance(argnums, list | tuple | range | set | frozenset) or np.ndim(argnums) == 1
         return tuple([_position(number) for number in argnums]) if is_several else _position(argnums)
     except TypeError:
+        is_point = is_plain(argnums, np.ndarray) or (isinstance(argnums, list) and argnums)
+        hint = f"; {what}(f) is a function, which is called at a point: {what}(f)(x)" if is_point else ""
         raise TypeError(
             f"{name} of {what} is the position of an argument, counted from 0, or a tuple of positions, not {argnums!r}"
+            + hint
             + at_line(user_line())
         ) from None
 
@@ -369,9 +372,10 @@ def normalize_argnums(argnums: int | Sequence[int], count: int, f: Callable[...,
     positions: list[int] = []
     for number in (argnums,) if isinstance(argnums, int) else argnums:
         if not -count <= number < count:
+            hint = "; those to be differentiated are not passed by name" if count == 0 else ""
             raise TypeError(
                 f"argnums={argnums} asks for argument {number}, but {name_of(f)} was called with {count} positional "
-                f"argument{'s' if count != 1 else ''}{at_line(user_line())}"
+                f"argument{'s' if count != 1 else ''}{hint}{at_line(user_line())}"
             )
         positions.append(number % count)
     if len(set(positions)) < len(positions):
@@ -488,9 +492,11 @@ def require_scalar(
     """
     type = program.out_types[0]
     if type.shape != ():
+        is_elementwise = alternative == "jacobian" and program.in_types[:1] == (type,)
+        each = f", or, where f works element by element, write ft.vmap(ft.{what}(f))(x)" if is_elementwise else ""
         raise TypeError(
             f"{what} is for functions with a scalar result, but {name_of(f)} returned {type}; use {alternative} for "
-            f"all derivatives of an array, or reduce the result, for instance by .sum()" + at_line(user_line())
+            f"all derivatives of an array, or reduce the result, for instance by .sum(){each}{at_line(user_line())}"
         )
     if not is_inexact(type.dtype):
         raise TypeError(

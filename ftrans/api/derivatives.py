@@ -132,6 +132,11 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: 
 
 def _require_single(chosen: Arguments, traced: Traced, f: Function, what: str, holomorphic: bool) -> None:
     if not tree.is_one_array(traced.structure):
+        if traced.structure.num_leaves == 0:
+            raise TypeError(
+                f"{what} is for functions with a scalar result, but {name_of(f)} returned no array: is a `return` "
+                f"missing?{at_line(user_line())}"
+            )
         raise TypeError(
             f"{what} is for functions with a scalar result, but {name_of(f)} returned a container with "
             f"{traced.structure.num_leaves} arrays; return a scalar, or use has_aux=True for a pair (scalar, more), "

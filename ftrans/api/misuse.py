@@ -98,6 +98,9 @@ _NO_SETTING = (
     "assignment; keep what belongs to it in a variable, and write x = x.astype(dtype), x = x.reshape(shape)"
 )
 
+# What Python says of a list or tuple where an array was meant.
+_OF_LISTS = (Said.NO_OPERAND, Said.NO_INDEX_OF_LIST, Said.NO_REPETITION, Said.NO_CONCATENATION)
+
 # Functions of functions, whose results may be traced where no argument is.
 _OF_FUNCTIONS = ("piecewise", "apply_along_axis")
 
@@ -139,6 +142,11 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
             "traced values; write ftrans.numpy.array([...]) or np.stack([...]) for an array that is traced"
             + _where(error)
         )
+    if _met_list(error):
+        return type(error)(
+            f"a list or tuple is no array ({error}): give the function an array, as in "
+            f"ft.grad(f)(np.array([1.0, 2.0])), or make one inside by np.stack(x){_where(error)}"
+        )
     _add_line(error)
     add_hint(error)
     return None
@@ -169,6 +177,18 @@ def _add_line(error: Exception) -> None:
     note = _where(error).strip("\n")
     if not any("  at " in n for n in getattr(error, "__notes__", ())):
         error.add_note(note)
+
+
+def _met_list(error: Exception) -> bool:
+    """Whether Python refused to do something with a list of traced values that arrays can do."""
+    if isinstance(error, AttributeError):
+        is_of_array = isinstance(error.obj, list | tuple) and hasattr(np.ndarray, error.name or "")
+    else:
+        is_of_array = isinstance(error, TypeError) and any(text in str(error) for text in _OF_LISTS)
+    if not is_of_array:
+        return False
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return any(isinstance(x, list | tuple) and has_tracer(x) for x in frame.f_locals.values())
 
 
 def _met_object_array(error: Exception) -> bool:
@@ -309,6 +329,7 @@ def _name_of_owner(owner: Any, module: ModuleType | None) -> str:
 
 def _mirror_of(name: str) -> str | None:
     """What `ftrans.scipy` has in place of a function, or of the class whose method is named; None if it has nothing."""
+    name = name.removesuffix(".__call__")
     if _has_traced_form(name):
         return f"ftrans.{name}"
     package, _, owner = name.rpartition(".")[0].rpartition(".")

@@ -260,6 +260,9 @@ class Said(StrEnum):
     NO_ORDERING = "between instances"
     NO_ATTRIBUTE = "object has no attribute"
     NO_SETTER = "object has no"
+    NO_INDEX_OF_LIST = "indices must be integers or slices"
+    NO_REPETITION = "multiply sequence"
+    NO_CONCATENATION = "can only concatenate"
     # Other libraries; the name of a class is the end of those of all units
     NO_UNIT = "Unit'"
     NOT_OF_JAX = "JAX"

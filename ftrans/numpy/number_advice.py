@@ -55,6 +55,8 @@ def advice(line: Line | None) -> tuple[str, str]:
             f"{line.expression or 'the target'} is an element of a plain NumPy array, which holds numbers",
             "make the array by np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)",
         )
+    if _is_text_with_percent(line.expression):
+        return "% of a text asks for it", 'write an f-string, as in print(f"{x:.3f}")'
     call = _call(line.expression)
     if call is None:
         return "", f"{_KEEP}, or {_NUMBER_ITSELF}"
@@ -119,12 +121,23 @@ def _dtype_of(call: ast.Call) -> str:
     return ast.unparse(found[0]) if found else "float"
 
 
-def _call(expression: str) -> ast.Call | None:
+def _parsed(expression: str) -> ast.expr | None:
     try:
-        found = ast.parse(expression, mode="eval").body
+        return ast.parse(expression, mode="eval").body
     except SyntaxError:
         return None
+
+
+def _call(expression: str) -> ast.Call | None:
+    found = _parsed(expression)
     return found if isinstance(found, ast.Call) else None
+
+
+def _is_text_with_percent(expression: str) -> bool:
+    """Whether an expression is a text that is formatted in the style of C."""
+    found = _parsed(expression)
+    is_percent = isinstance(found, ast.BinOp) and isinstance(found.op, ast.Mod)
+    return is_percent and isinstance(found.left, ast.Constant) and isinstance(found.left.value, str)
 
 
 def _looked_up(node: ast.expr, frame: FrameType) -> Any:
