@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 # Where one of these is not installed, a page runs up to the first block that imports it.
-OPTIONAL = ("torch", "matplotlib")
+OPTIONAL = ("torch", "matplotlib", "emcee", "psychrolib")
 # Each recipe runs by itself (test_recipes.py), and Sphinx writes pages of its own.
 OTHERS = {DOCS / "recipes.md", *DOCS.glob("_build/**/*.md")}
 PAGES = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")} - OTHERS)
