@@ -20,6 +20,7 @@ import ftrans as ft
 from ftrans import autograd, nn
 from ftrans.autograd import torch_methods
 from ftrans.base.forward_code import ForwardArray
+from ftrans.numpy.after_trace import let_outlive
 
 FIGURES = json.loads(rows.FIGURES.read_text())
 ALWAYS = [*rows.calls(rows.METHODS), *rows.calls(rows.FUNCTIONS)]
@@ -267,7 +268,7 @@ UNCLEAR = {
 
 
 @pytest.mark.parametrize("call", UNCLEAR)
-@pytest.mark.parametrize("of", ["arrays", "tensors", "gradient"])
+@pytest.mark.parametrize("of", ["arrays", "tensors", "gradient", "gradient after a patch"])
 def test_unclear_calls_are_errors(call: str, of: str) -> None:
     model = Single(lambda x: eval(call, {"x": x, "n": rows.ARRAYS["n"]}))
     x = rows.ARRAYS["x"]
@@ -276,6 +277,9 @@ def test_unclear_calls_are_errors(call: str, of: str) -> None:
         "tensors": lambda: model(autograd.tensor(x)),
         "gradient": lambda: ft.grad(lambda x: np.sum(model(x)))(x),
     }
+    if of == "gradient after a patch":
+        let_outlive()
+        of = "gradient"
     with pytest.raises((TypeError, ValueError), match=UNCLEAR[call]):
         run[of]()
     # Outside of forward code, they are NumPy's.

@@ -92,9 +92,8 @@ def block(text: str) -> str:
 
 def details(summary: str, body: str, is_open: bool = False) -> str:
     """A part that opens and closes; both arguments are HTML."""
-    return (
-        f'<details{" open" if is_open else ""}><summary>{summary}</summary><div class="ft-body">{body}</div></details>'
-    )
+    opened = ' open=""' if is_open else ""
+    return f'<details{opened}><summary>{summary}</summary><div class="ft-body">{body}</div></details>'
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:

@@ -13,7 +13,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 # Work that takes less is not shown; then the text is written again in these intervals.
 _PATIENCE, _EVERY = 2.0, 0.25
@@ -134,14 +137,27 @@ def working(what: str | Callable[[], str]) -> _Work:
     return _Work(what)
 
 
-def counted(f: Callable[[Any], Any], work: _Work) -> Callable[[Any], Any]:
-    """A function whose calls are the steps of a piece of work."""
+def counted(what: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Decorate a function whose first argument is a function, the calls of which are the steps of its work.
 
-    def counted_f(x: Any) -> Any:
-        work.advance()
-        return f(x)
+    Args:
+        what: what is done.
+    """
 
-    return counted_f
+    def decorate(f: Callable[P, Result]) -> Callable[P, Result]:
+        @functools.wraps(f)
+        def shown(*args: Any, **kwargs: Any) -> Any:
+            with working(what) as work:
+
+                def step(*values: Any) -> Any:
+                    work.advance()
+                    return args[0](*values)
+
+                return f(step, *args[1:], **kwargs)  # type: ignore[arg-type]
+
+        return shown
+
+    return decorate
 
 
 def quiet() -> _Quiet:

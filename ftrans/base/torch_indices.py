@@ -17,7 +17,12 @@ from .type_questions import is_plain
 
 # The code that lies between a use of an index and what is here.
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
-_FILES = (("base", "forward_code.py"), ("numpy", "indexing.py"), ("autograd", "indexing.py"))
+_FILES = (
+    ("base", "forward_code.py"),
+    ("numpy", "after_trace.py"),
+    ("numpy", "indexing.py"),
+    ("autograd", "indexing.py"),
+)
 _BETWEEN = {os.path.join(_PACKAGE, *file) for file in _FILES} | {__file__}
 
 

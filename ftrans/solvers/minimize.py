@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
-from ..base.progress import counted, working
+from ..base.progress import counted
 from ..control.rules.backends import NUMPY, Backend, State
 from ..core.interpret import inline
 from ..core.program import Program
@@ -163,10 +163,15 @@ def _constraints(guide: Program) -> Program:
     )
 
 
-def _by_scipy(guide: Program, consts: Sequence[Any], x0: Any, count: int, search: Search) -> Any:
-    """The same with SciPy's minimisers, for one point."""
+@counted("minimizing")
+def _minimized(value_and_slope: Callable[[Any], Any], x0: Any, **options: Any) -> Any:
     from scipy import optimize
 
+    return optimize.minimize(value_and_slope, x0, jac=True, **options).x
+
+
+def _by_scipy(guide: Program, consts: Sequence[Any], x0: Any, count: int, search: Search) -> Any:
+    """The same with SciPy's minimisers, for one point."""
     fixed = [*consts, numpy.zeros(count, x0.dtype), numpy.zeros((), x0.dtype)]
     merit = NUMPY.function(_augmented(guide, with_value=True))
     slope = _augmented(guide, with_value=False)
@@ -201,9 +206,7 @@ def _by_scipy(guide: Program, consts: Sequence[Any], x0: Any, count: int, search
     else:
         # Relative to the start, because the size of gradients says nothing by itself.
         options["tol"] = 1e-6 * float(numpy.linalg.norm(value_and_slope(x0)[1]))
-    with working(f"minimizing by {method}") as work:
-        objective = counted(value_and_slope, work)
-        x = at(optimize.minimize(objective, x0.astype(float), jac=True, method=method, **options).x)
+    x = at(_minimized(value_and_slope, x0.astype(float), method=method, **options))
     if not count:
         return x
     # The multipliers that balance the gradient best.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy
 import numpy as np
 
-from ..base.progress import counted, working
+from ..base.progress import counted
 from ..control.convergence import required
 from ..control.rules import backends
 from ..control.rules.backends import NUMPY, Backend
@@ -349,10 +349,10 @@ def _direction(backend: Backend, equations: Equations, consts: Sequence[Any], se
     return direction
 
 
+@counted("finding a root")
 def _by_scipy(f: Callable[[Any], Any], jac: Callable[[Any], Any], x0: Any, search: Search) -> Any:
     from scipy import optimize
 
     with_matrix = search.method in ("hybr", "lm")
-    with working(f"finding a root by {search.method}") as work:
-        found = optimize.root(counted(f, work), x0, jac=jac if with_matrix else None, method=search.method)
+    found = optimize.root(f, x0, jac=jac if with_matrix else None, method=search.method)
     return np.asarray(found.x, x0.dtype).reshape(x0.shape)

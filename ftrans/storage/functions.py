@@ -30,6 +30,9 @@ _LONGEST_NAME = 4
 # What the text may import, beside Python's own modules.
 _LIBRARIES = ("numpy", "scipy", "ml_dtypes")
 
+# Decorators that have no meaning in the text: of methods, and of what shows its progress.
+_OF_THE_LIBRARY = ("staticmethod", "classmethod", "counted(")
+
 
 class CannotBeWritten(Exception):
     """A value that has no text."""
@@ -271,7 +274,7 @@ class _Names(ast.NodeTransformer):
         if self._bound is not None:
             node.args.args = node.args.args[1:]
         node.name = name
-        node.decorator_list = [d for d in node.decorator_list if ast.unparse(d) not in ("staticmethod", "classmethod")]
+        node.decorator_list = [d for d in node.decorator_list if not ast.unparse(d).startswith(_OF_THE_LIBRARY)]
         if purpose is not None and ast.get_docstring(node) is None:
             node.body.insert(0, ast.Expr(ast.Constant(purpose)))
         return self.visit(node)
