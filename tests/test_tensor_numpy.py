@@ -50,7 +50,7 @@ def as_function(expression: str) -> Callable[..., Any]:
 # Numbers of Python hold no gradient; the others mean something else in torch, and tensors refuse them.
 NOT_OF_TENSORS = ("A.tolist()", "A.std()", "A.var()", "A.nonzero()")
 # An integer beside an array, with a slice between them.
-TORN_INDEX = re.compile(r"\w+\[\d, (:|None|\.\.\.), [a-zA-Z]")
+TORN_INDEX = re.compile(r"\w+\[(\d|K\[1\]), (:|None|\.\.\.), [a-zA-Z]")
 OF_TENSORS = list(enumerate(e for e in dict.fromkeys(POSSIBLE) if e not in NOT_OF_TENSORS and not TORN_INDEX.match(e)))
 
 
