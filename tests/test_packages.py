@@ -63,3 +63,21 @@ def test_an_import_brings_little_beside_numpy():
     assert others.isdisjoint(
         {"jax", "scipy", "optree", "json", "pathlib", "hashlib", "concurrent", "logging", "urllib"}
     )
+
+
+def test_an_import_leaves_the_collector_as_it_was():
+    for before, after in (("pass", True), ("gc.disable()", False)):
+        program = f"import gc; {before}; import ftrans; print(gc.isenabled())"
+        found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+        assert found.stdout.strip() == str(after)
+
+
+def test_a_first_gradient_brings_nothing_for_compiled_programs():
+    program = (
+        "import sys, numpy as np, ftrans as ft; ft.grad(lambda x: np.sum(np.sin(x) * x))(np.ones(3));"
+        " print(*(name for name in sys.modules if name.startswith('ftrans.')))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert set(found.stdout.split()).isdisjoint(
+        {"ftrans.xla.compiled", "ftrans.xla.processes", "ftrans.control.extrema.by_index", "ftrans.nn", "ftrans.scipy"}
+    )

@@ -87,16 +87,19 @@ def public(function: Callable[..., Any], implementation: Function) -> Function:
         # What Python says of wrong arguments names the function that was called.
         called.__qualname__ = name
     if isinstance(function, np.ufunc):
-        call = _public_ufunc(function, "__call__", implementation)
+        call = functools.wraps(implementation)(_public_ufunc(function, "__call__", implementation))
         for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
-            setattr(call, method, _public_ufunc(function, method, implementation))
+            bound = _public_ufunc(function, method, implementation)
+            bound.__name__ = bound.__qualname__ = method
+            setattr(call, method, bound)
         call.__signature__ = _signature(function.nin, function.nout, function.signature is None)
         for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
             setattr(call, attribute, getattr(function, attribute))
     else:
         # Methods of compiled classes have no module.
         module = getattr(function, "__module__", None) or ""
-        call = wherever(implementation, function, implementation, module.partition(".")[0] == "numpy")
+        form = wherever(implementation, function, module.partition(".")[0] == "numpy")
+        call = functools.wraps(implementation)(form)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = implementation.__doc__ or f"`numpy.{name}` on arrays and on traced values."
     return call  # type: ignore[return-value]
@@ -149,12 +152,10 @@ def _public_ufunc(ufunc: np.ufunc, method: str, implementation: Callable[..., An
             args, kwargs = args[:nin], {"out": args[nin:], **kwargs}
         return Tracer.__array_ufunc__(None, ufunc, method, *args, **kwargs)
 
-    return wherever(traced, getattr(ufunc, method), implementation)
+    return wherever(traced, getattr(ufunc, method))
 
 
-def wherever(
-    traced: Callable[..., Any], plain: Callable[..., Any], like: Callable[..., Any], has_protocols: bool = True
-) -> Callable[..., Any]:
+def wherever(traced: Callable[..., Any], plain: Callable[..., Any], has_protocols: bool = True) -> Callable[..., Any]:
     """A function wherever its arguments live: `plain` on arrays, `traced` on what stands for arrays.
 
     NumPy's protocols bring `plain` itself to tensors and cells, unless it has none.
@@ -162,7 +163,6 @@ def wherever(
 
     takes_functions = plain in TAKES_FUNCTIONS
 
-    @functools.wraps(like)
     def call(*args: Any, **kwargs: Any) -> Any:
         place = place_of_arguments(args, kwargs)
         if place is TRACE or (takes_functions and place is NUMPY and current_builder() is not None):

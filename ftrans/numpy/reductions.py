@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
-from ..control.extrema import by_index as extrema
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import Shape, is_complex, is_inexact
@@ -35,7 +35,7 @@ def kept_shape(shape: Shape, axes: Shape) -> Shape:
 
 def reduce_with_options(
     x: Tracer,
-    primitive: Primitive,
+    reduction: Callable[..., Tracer],
     axis: Any,
     out: Any,
     keepdims: Any,
@@ -65,7 +65,7 @@ def reduce_with_options(
     elif combine is np.add and is_inexact(x.dtype):
         y = _sum(x, axes, start)
     else:
-        y = primitive(x, axes=axes)
+        y = reduction(x, axes=axes)
         y = y if start is None or initial is NO_VALUE else combine(y, operand(start, x.dtype, ()))
     if keepdims is not NO_VALUE and keepdims:
         y = reshaped(y, kept_shape(x.shape, axes))
@@ -156,6 +156,21 @@ def prod(
     return reduce_with_options(x, r.reduce_prod, axis, out, keepdims, initial, where, 1, np.multiply)
 
 
+def largest(x: Tracer, axes: Shape) -> Tracer:
+    """The largest element along axes."""
+    # Derivatives by index stand on checkpoints, which take as long to import as all of `core`.
+    from ..control.extrema.by_index import reduce_max
+
+    return reduce_max(x, axes=axes)
+
+
+def smallest(x: Tracer, axes: Shape) -> Tracer:
+    """The smallest element along axes."""
+    from ..control.extrema.by_index import reduce_min
+
+    return reduce_min(x, axes=axes)
+
+
 @implements(np.max, np.amax)
 def max(
     a: Any,
@@ -166,7 +181,7 @@ def max(
     where: Any = NO_VALUE,
 ) -> Any:
     """The largest element along axes; elements that tie share its derivative."""
-    return reduce_with_options(asarray(a), extrema.reduce_max, axis, out, keepdims, initial, where, None, np.maximum)
+    return reduce_with_options(asarray(a), largest, axis, out, keepdims, initial, where, None, np.maximum)
 
 
 amax = max
@@ -182,7 +197,7 @@ def min(
     where: Any = NO_VALUE,
 ) -> Any:
     """The smallest element along axes; elements that tie share its derivative."""
-    return reduce_with_options(asarray(a), extrema.reduce_min, axis, out, keepdims, initial, where, None, np.minimum)
+    return reduce_with_options(asarray(a), smallest, axis, out, keepdims, initial, where, None, np.minimum)
 
 
 amin = min

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..base.foreign import NO_VALUE
 from ..base.source import at_line, user_line
-from ..control.extrema import by_index as extrema
 from ..core.trace import Tracer
 from ..core.types import Shape, is_inexact
 from ..core.witness import ConcretizationError, concretize
@@ -31,7 +30,9 @@ from .reductions import (
     accumulator,
     check_start,
     kept_shape,
+    largest,
     reduce_with_options,
+    smallest,
     sum_of_elements,
     truth,
 )
@@ -83,7 +84,7 @@ def _log_sum_exp2(x: Tracer, axes: Shape) -> Tracer:
     """The logarithm of a sum of powers of 2, of which the largest is taken out first, so that none overflows."""
     if 0 in (x.shape[a] for a in axes):
         return full(tuple(n for i, n in enumerate(x.shape) if i not in axes), -math.inf, x.dtype)
-    top = e.stop_gradient(extrema.reduce_max(x, axes=axes))
+    top = e.stop_gradient(largest(x, axes))
     base = e.select(e.isfinite(top), top, full_like(top, 0))
     total = reduce_sum(e.exp2(e.sub(x, broadcast_to(reshaped(base, kept_shape(x.shape, axes)), x.shape))), axes=axes)
     # Where all is -inf, so is the result; its derivative is 0.
@@ -94,7 +95,7 @@ def _log_sum_exp2(x: Tracer, axes: Shape) -> Tracer:
 
 def _nan_free_extremum(x: Tracer, axes: Shape, is_largest: bool) -> Tracer:
     """The largest or smallest element that is not NaN, or NaN where none is."""
-    extremum = extrema.reduce_max if is_largest else extrema.reduce_min
+    extremum = largest if is_largest else smallest
     if not is_inexact(x.dtype):
         return extremum(x, axes=axes)
     missing = e.isnan(x)
@@ -104,8 +105,8 @@ def _nan_free_extremum(x: Tracer, axes: Shape, is_largest: bool) -> Tracer:
 
 # How to combine elements along axes at once.
 _REDUCTIONS: dict[np.ufunc, Callable[..., Any]] = {
-    np.maximum: extrema.reduce_max,
-    np.minimum: extrema.reduce_min,
+    np.maximum: largest,
+    np.minimum: smallest,
     np.fmax: functools.partial(_nan_free_extremum, is_largest=True),
     np.fmin: functools.partial(_nan_free_extremum, is_largest=False),
     np.logaddexp: logsumexp,

@@ -95,7 +95,7 @@ def _of_library(function: Any) -> Any:
         enter()
     found = function
     if function in TABLE:
-        found = wherever(TABLE[function], function, TABLE[function], has_protocols=False)
+        found = functools.wraps(TABLE[function])(wherever(TABLE[function], function, has_protocols=False))
         if function in TAKES_FUNCTIONS:
             found = with_forms(found, _handed)
     _forms[function] = found

@@ -26,7 +26,6 @@ from ..core.trace import Tracer
 from ..transforms.simplify import condense, simplify
 from ..xla import is_jax, is_jax_tracer, run_function, run_program
 from .evaluate import evaluate
-from .jax_operation import JaxOperation
 
 
 class Place:
@@ -66,6 +65,8 @@ class _JaxTrace(_Jax):
     rank = 4
 
     def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
+        from .jax_operation import JaxOperation
+
         return JaxOperation(condense(program))(*args)
 
 

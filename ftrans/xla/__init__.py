@@ -1,7 +1,11 @@
-"""The compiled evaluator: programs lowered to XLA through public JAX calls.  Importing this does not import JAX."""
+"""The compiled evaluator: programs lowered to XLA through public JAX calls.
 
-from .compiled import Compiled, Costs, Division, OtherTypes
-from .divided import are_equal, copied, gathered, in_64_bits, is_readable
+Importing this does not import JAX, nor the files that only compiled programs need.
+"""
+
+import importlib as _importlib
+import typing as _typing
+
 from .execute import (
     about_to_run,
     accelerator,
@@ -13,16 +17,20 @@ from .execute import (
     run_program,
     to_numpy,
 )
-from .fusion import usual_limit
 from .kinds import is_deleted, is_jax, is_jax_tracer, is_traced
-from .meshes import is_mesh, with_auto_axes
-from .on_disk import disk_cache, made
-from .placing import Placement, bytes_on_each, parts_along, parts_here, place, place_local, placement, placement_of
-from .precision import Precision
-from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
 from .traces import is_in_trace, outside_of_traces
-from .tune import fastest
-from .watching import watch
+
+if _typing.TYPE_CHECKING:
+    from .compiled import Compiled, Costs, Division, OtherTypes
+    from .divided import are_equal, copied, gathered, in_64_bits, is_readable
+    from .fusion import usual_limit
+    from .meshes import is_mesh, with_auto_axes
+    from .on_disk import disk_cache, made
+    from .placing import Placement, bytes_on_each, parts_along, parts_here, place, place_local, placement, placement_of
+    from .precision import Precision
+    from .processes import UnequalArguments, differences, digest, from_all, is_across, join, lost, this_process
+    from .tune import fastest
+    from .watching import watch
 
 __all__ = [
     "Compiled",
@@ -74,3 +82,60 @@ __all__ = [
     "watch",
     "with_auto_axes",
 ]
+
+_FILES = {
+    "compiled": (
+        "Compiled",
+        "Costs",
+        "Division",
+        "OtherTypes",
+    ),
+    "divided": (
+        "are_equal",
+        "copied",
+        "gathered",
+        "in_64_bits",
+        "is_readable",
+    ),
+    "fusion": ("usual_limit",),
+    "meshes": (
+        "is_mesh",
+        "with_auto_axes",
+    ),
+    "on_disk": (
+        "disk_cache",
+        "made",
+    ),
+    "placing": (
+        "Placement",
+        "bytes_on_each",
+        "parts_along",
+        "parts_here",
+        "place",
+        "place_local",
+        "placement",
+        "placement_of",
+    ),
+    "precision": ("Precision",),
+    "processes": (
+        "UnequalArguments",
+        "differences",
+        "digest",
+        "from_all",
+        "is_across",
+        "join",
+        "lost",
+        "this_process",
+    ),
+    "tune": ("fastest",),
+    "watching": ("watch",),
+}
+_FILE_OF = {name: file for file, names in _FILES.items() for name in names}
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name not in _FILE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(_importlib.import_module(f".{_FILE_OF[name]}", __name__), name)
+        return found

@@ -8,10 +8,9 @@ found by bisection, and what is left of the budget is filled greedily.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.source import at_line, user_line
 from ...core.program import Atom, Eqn, Params, Program, Var
@@ -224,7 +223,7 @@ class _Budgeted:
     def _with(self, values: Sequence[Var]) -> Kept:
         return _kept(self._program, self._wanted, {*self._program.inputs, *values})
 
-    def _network(self) -> list[NDArray[Any]]:
+    def _network(self) -> list[np.ndarray]:
         """Heads and tails of the edges: wanted values, kept values, recomputed equations, and their operands."""
         source, sink = 0, 1
         place = {v: i + 2 for i, v in enumerate(self._vars)}
