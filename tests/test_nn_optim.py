@@ -333,6 +333,10 @@ def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
         schedulers.StepLR(sgd, 1).step()
         return model.weight.sum()
 
+    def chained(*optimizers: Any) -> Any:
+        return schedulers.ChainedScheduler([schedulers.StepLR(x, 1) for x in optimizers])
+
+    two_groups = optim.SGD([{"params": [model.weight]}, {"params": [model.bias]}])
     state = optim.Adam(model).state_dict()
     return {
         "used up": (ValueError, "can be read once only", lambda: optim.SGD(iter(()))),
@@ -361,6 +365,17 @@ def _mistakes() -> dict[str, tuple[type[Exception], str, Any]]:
         "other groups": (ValueError, "groups of", lambda: sgd.load_state_dict({"state": {}, "param_groups": []})),
         "state of another": (ValueError, "groups have no betas, eps",
             lambda: optim.Adam(nn.Linear(2, 1)).load_state_dict(optim.SGD(nn.Linear(2, 1)).state_dict())),
+        "state of another scheduler": (ValueError, "lacks gamma, step_size and has T_max, eta_min", lambda:
+            schedulers.StepLR(sgd, 1).load_state_dict(schedulers.CosineAnnealingLR(sgd, 4).state_dict())),
+        "no state of a scheduler": (ValueError, "of something else: it lacks", lambda:
+            schedulers.StepLR(sgd, 1).load_state_dict({})),
+        "no mapping": (TypeError, "not NoneType", lambda: schedulers.StepLR(sgd, 1).load_state_dict(None)),
+        "of one scheduler": (ValueError, "lacks _schedulers", lambda: chained(sgd).load_state_dict(
+            schedulers.StepLR(sgd, 1).state_dict())),
+        "of more schedulers": (ValueError, "of 1 schedulers was given the states of 2", lambda:
+            chained(sgd).load_state_dict(chained(sgd, sgd).state_dict())),
+        "of other groups": (ValueError, "has 1 groups of parameters, was given base_lrs of 2", lambda:
+            schedulers.StepLR(sgd, 1).load_state_dict(schedulers.StepLR(two_groups, 1).state_dict())),
         "optax": (TypeError, "give a schedule of optax", lambda: schedulers.StepLR(_of_optax(model), 1)),
         "no optimizer": (TypeError, "takes an optimizer of nn.optim", lambda: schedulers.StepLR(model, 1)),
         "goes on": (KeyError, "initial_lr", lambda: schedulers.StepLR(optim.SGD(model), 1, last_epoch=4)),

@@ -8,6 +8,7 @@ from typing import Any
 from ....base.source import at_line, user_line
 from ....core.trace import current_builder
 from ..optimizer import Optimizer
+from .loading import require_state
 
 
 class LRScheduler:
@@ -114,9 +115,17 @@ class LRScheduler:
         """Set the attributes to what `state_dict()` returned; the rates are in the state of the optimizer.
 
         Args:
-            state_dict: of a scheduler of this class.
+            state_dict: of a scheduler of this class, for as many groups.
+
+        Raises:
+            TypeError: it is no mapping.
+            ValueError: it is the state of something else; nothing is loaded.
         """
-        self.__dict__.update(state_dict)
+        require_state(self, state_dict)
+        self._load(state_dict)
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
 
 
 def require_groups(optimizer: Any, what: str) -> None:

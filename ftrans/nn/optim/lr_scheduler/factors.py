@@ -33,12 +33,12 @@ class _ByFunctions(LRScheduler):
         held = [None if hasattr(f, "__code__") else dict(vars(f)) for f in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": held}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        given = dict(state_dict)
+    def _load(self, state: Mapping[str, Any]) -> None:
+        given = dict(state)
         for f, held in zip(self.lr_lambdas, given.pop("lr_lambdas"), strict=True):
             if held is not None:
                 vars(f).update(held)
-        super().load_state_dict(given)
+        super()._load(given)
 
 
 class LambdaLR(_ByFunctions):

@@ -86,11 +86,11 @@ class SequentialLR(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "_schedulers": [x.state_dict() for x in self._schedulers]}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        given = dict(state_dict)
-        for scheduler, state in zip(self._schedulers, given.pop("_schedulers"), strict=True):
-            scheduler.load_state_dict(state)
-        super().load_state_dict(given)
+    def _load(self, state: Mapping[str, Any]) -> None:
+        given = dict(state)
+        for scheduler, held in zip(self._schedulers, given.pop("_schedulers"), strict=True):
+            scheduler.load_state_dict(held)
+        super()._load(given)
 
 
 class ChainedScheduler(LRScheduler):
@@ -134,11 +134,11 @@ class ChainedScheduler(LRScheduler):
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "_schedulers": [x.state_dict() for x in self._schedulers]}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        given = dict(state_dict)
-        for scheduler, state in zip(self._schedulers, given.pop("_schedulers"), strict=True):
-            scheduler.load_state_dict(state)
-        super().load_state_dict(given)
+    def _load(self, state: Mapping[str, Any]) -> None:
+        given = dict(state)
+        for scheduler, held in zip(self._schedulers, given.pop("_schedulers"), strict=True):
+            scheduler.load_state_dict(held)
+        super()._load(given)
 
 
 def _require_schedulers(what: str, schedulers: Sequence[Any], optimizer: Any) -> None:
