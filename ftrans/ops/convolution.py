@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,13 @@ from ..core.primitive import SingleResult, Tangent
 from ..core.program import Params
 from ..core.trace import Tracer
 from ..core.types import ArrayType, Shape, is_inexact
+from .convolution_on_numpy import Window, block_size, convolve
 from .elementwise import add
 from .literals import full_like
 from .platforms import by_platform, precision_of
 from .shapes import reshape, reverse, transpose
-from .windows import Padding, Place, met, numpy_padded, positions, reach, slices, xla_padded
+from .windows import Padding, met, slices, xla_padded
 
-# How much memory a block of windows may take that are copied to be multiplied at once: it should fit the cache.
-_BLOCK_BYTES = 5 << 20
 # The most slices that a lowering to XLA is made of.
 _MOST_SLICES = 150
 
@@ -74,7 +73,7 @@ class Convolution(SingleResult):
             raise TypeError(f"{self.name} cannot apply {kernel} to {x} with {params}")
         if x.shape[1] != groups * kernel.shape[1] or kernel.shape[0] % groups:
             raise ValueError(f"{self.name}: channels of {kernel} do not fit those of {x} in {groups} groups")
-        out = _Window.of(x.shape, kernel.shape, **params).out
+        out = Window.of(x.shape, kernel.shape, **params).out
         if any(n < 1 for n in out):
             raise ValueError(f"{self.name}: {kernel} is larger than the padded {x}")
         return x.with_shape((x.shape[0], kernel.shape[0], *out))
@@ -84,17 +83,15 @@ class Convolution(SingleResult):
         if is_inexact(dtype) and dtype.itemsize == 2:
             # BLAS has no small formats.
             x, kernel = x.astype(np.float32), kernel.astype(np.float32)
-        window = _Window.of(x.shape, kernel.shape, **params)
+        window = Window.of(x.shape, kernel.shape, **params)
         if not x.size or not kernel.size:
             return np.zeros((x.shape[0], kernel.shape[0], *window.out), dtype)
-        x = numpy_padded(x, window.padding, window.lhs_dilation, 0)
-        product = _numpy_by_rows if window.has_large_kernel else _numpy_by_columns
-        return product(x, kernel, window, groups).astype(dtype, copy=False)
+        return convolve(x, kernel, window, groups).astype(dtype, copy=False)
 
     def xla(self, x: Any, kernel: Any, *, groups: int, **params: Any) -> Any:
         from jax import lax
 
-        window = _Window.of(x.shape, kernel.shape, **params)
+        window = Window.of(x.shape, kernel.shape, **params)
         if not x.size or not kernel.size:
             return lax.full((x.shape[0], kernel.shape[0], *window.out), 0, x.dtype)
 
@@ -112,7 +109,7 @@ class Convolution(SingleResult):
 
     def xla_channels_last(self, x: Any, kernel: Any, *, groups: int, **params: Any) -> Any:
         of_x, of_kernel = (tuple(channels_second(v.shape)) for v in (x, kernel))
-        window = _Window.of(of_x, of_kernel, **params)
+        window = Window.of(of_x, of_kernel, **params)
         if not x.size or not kernel.size or _by_slices(window, of_kernel, groups) is not None:
             return None
         return _xla_whole(x, kernel, groups, channels_second(range(x.ndim)), params)
@@ -130,7 +127,7 @@ class Convolution(SingleResult):
         channel, of_group = (places.reshape(-1) for places in np.indices((kernel.shape[0], count)))
         of_x = {(1, 1): (channel, channel // (kernel.shape[0] // groups) * count + of_group)}
         of_kernel = {}
-        window = _Window.of(x.shape, kernel.shape, **{k: v for k, v in params.items() if k != "groups"})
+        window = Window.of(x.shape, kernel.shape, **{k: v for k, v in params.items() if k != "groups"})
         for i, (k, n, s, (low, _), spacing, d) in enumerate(
             zip(
                 window.kernel,
@@ -168,7 +165,7 @@ class Convolution(SingleResult):
         groups: int,
     ) -> list[Tangent]:
         x, kernel = operands
-        window = _Window.of(x.shape, kernel.shape, strides, padding, lhs_dilation, rhs_dilation)
+        window = Window.of(x.shape, kernel.shape, strides, padding, lhs_dilation, rhs_dilation)
         if not x.size or not kernel.size:
             return [full_like(v, 0) if isinstance(v, ArrayType) else None for v in operands]
         # What the last window does not reach is padding of both derivatives, and may be negative.
@@ -271,94 +268,6 @@ def _samples_as_channels(x: Tracer, groups: int) -> Tracer:
     return _merged(_axis_moved(_axis_moved(_divided(x, 1, groups), 2, 0), 2, 1), 1)
 
 
-# Windows
-
-
-class _Window(NamedTuple):
-    """Where the kernel is put along each axis of space.
-
-    Attributes:
-        kernel: sizes of the kernel.
-        out: sizes of the result.
-        extent: sizes of the dilated `x`, without padding.
-        reach: sizes of the dilated kernel.
-        strides, padding, lhs_dilation, rhs_dilation: as for `Convolution`.
-    """
-
-    kernel: Shape
-    out: Shape
-    extent: Shape
-    reach: Shape
-    strides: Shape
-    padding: Padding
-    lhs_dilation: Shape
-    rhs_dilation: Shape
-
-    @classmethod
-    def of(
-        cls, x: Shape, kernel: Shape, strides: Shape, padding: Padding, lhs_dilation: Shape, rhs_dilation: Shape
-    ) -> _Window:
-        """The windows of an image and a kernel of these shapes."""
-        extent, window = reach(x[2:], lhs_dilation), reach(kernel[2:], rhs_dilation)
-        out = positions(extent, padding, strides, window)
-        return cls(kernel[2:], out, extent, window, strides, padding, lhs_dilation, rhs_dilation)
-
-    @property
-    def has_large_kernel(self) -> bool:
-        """Whether there are fewer windows than elements in one, as where a kernel's derivative is computed."""
-        return math.prod(self.out) < math.prod(self.kernel)
-
-    def in_columns(self) -> Iterator[Place]:
-        """For each element of the kernel, what it is multiplied with in all windows."""
-        return slices(self.kernel, self.rhs_dilation, self.out, self.strides)
-
-    def in_rows(self) -> Iterator[Place]:
-        """For each window, what the kernel is multiplied with in it."""
-        return slices(self.out, self.strides, self.kernel, self.rhs_dilation)
-
-
-def _block(bytes_of_one: int, count: int) -> int:
-    """How many of `count` things are computed with at once."""
-    return max(1, min(count, _BLOCK_BYTES // bytes_of_one))
-
-
-# NumPy: windows are copied, a block at a time, and multiplied by BLAS
-
-
-def _numpy_by_columns(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
-    samples, channels = x.shape[:2]
-    count, places = math.prod(window.out), math.prod(window.kernel)
-    weights = kernel.reshape(groups, kernel.shape[0] // groups, -1)
-    result = np.empty((samples, *weights.shape[:2], count), x.dtype)
-    block = _block(channels * places * count * x.itemsize, samples)
-    columns = np.empty((block, channels, places, *window.out), x.dtype)
-    for first in range(0, samples, block):
-        part = x[first : first + block]
-        for i, place in enumerate(window.in_columns()):
-            columns[: len(part), :, i] = part[place]
-        matrices = columns[: len(part)].reshape(len(part), groups, weights.shape[2], count)
-        np.matmul(weights, matrices, out=result[first : first + block])
-    return result.reshape(samples, kernel.shape[0], *window.out)
-
-
-def _numpy_by_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
-    samples, channels = x.shape[0], kernel.shape[1]
-    count, places = math.prod(window.out), math.prod(window.kernel)
-    x = x.reshape(samples, groups, channels, *x.shape[2:]).swapaxes(0, 1)
-    weights = kernel.reshape(groups, kernel.shape[0] // groups, channels, places)
-    result = np.zeros((groups, samples * count, weights.shape[1]), x.dtype)
-    block = _block(groups * samples * count * places * x.itemsize, channels)
-    for first in range(0, channels, block):
-        part = x[:, :, first : first + block]
-        rows = np.empty((groups, samples, count, part.shape[2], *window.kernel), x.dtype)
-        for i, place in enumerate(window.in_rows()):
-            rows[:, :, i] = part[place]
-        matrices = weights[:, :, first : first + block].reshape(groups, weights.shape[1], -1)
-        result += np.matmul(rows.reshape(groups, samples * count, -1), matrices.swapaxes(1, 2))
-    result = result.reshape(groups, samples, count, weights.shape[1]).transpose(1, 0, 3, 2)
-    return result.reshape(samples, kernel.shape[0], *window.out)
-
-
 def _xla_whole(x: Any, kernel: Any, groups: int, axes: Shape, params: Params) -> Any:
     """The convolution of XLA, of arrays that have the axes of the program at `axes`."""
     from jax import lax
@@ -380,7 +289,7 @@ def _xla_whole(x: Any, kernel: Any, groups: int, axes: Shape, params: Params) ->
 # XLA on a CPU, whose own convolution is slow for large kernels, as those of derivatives are, and very slow for groups
 
 
-def _by_slices(window: _Window, kernel: Shape, groups: int) -> Any:
+def _by_slices(window: Window, kernel: Shape, groups: int) -> Any:
     """The function that computes a convolution by slices, where that is faster on a CPU, or None; for such a kernel."""
     if min(math.prod(window.out), math.prod(window.kernel)) > _MOST_SLICES:
         return None
@@ -393,18 +302,18 @@ def _by_slices(window: _Window, kernel: Shape, groups: int) -> Any:
     return _xla_each_element if kernel[1] == 1 else _xla_by_columns
 
 
-def _xla_by_blocks(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+def _xla_by_blocks(x: Any, kernel: Any, window: Window, groups: int) -> Any:
     """Matrix products of windows, or of shifted arrays, and kernels, added up over blocks of channels."""
     from jax import lax
 
-    product: Callable[[Any, Any, _Window], Any] = _product_of_rows
+    product: Callable[[Any, Any, Window], Any] = _product_of_rows
     channels, weights = x.shape[1], _channels_last(kernel, 1)
     # How many elements are copied for a channel.
     copied = x.shape[0] * math.prod(window.out) * math.prod(window.kernel)
     shifted = _size_of_shifted(x, kernel, window)
     if window.rhs_dilation[-1] == 1 and shifted < copied:
         product, weights, copied = _product_of_shifted, kernel, shifted
-    block = _block(copied * x.dtype.itemsize, channels)
+    block = block_size(copied * x.dtype.itemsize, channels)
 
     def of_block(first: Any, size: int) -> Any:
         part = lax.dynamic_slice_in_dim(x, first, size, 1)
@@ -418,19 +327,19 @@ def _xla_by_blocks(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
     return lax.fori_loop(0, full, lambda i, total: total + of_block(i * block, block), result)
 
 
-def _size_of_shifted(x: Any, kernel: Any, window: _Window) -> int:
+def _size_of_shifted(x: Any, kernel: Any, window: Window) -> int:
     """How many elements `_product_of_shifted` copies for a channel."""
     places = math.prod(window.kernel[:-1]) * _shifted_width(window)
     shifts = x.shape[0] * math.prod(window.out[:-1]) + kernel.shape[0] * window.out[-1]
     return shifts * places
 
 
-def _shifted_width(window: _Window) -> int:
+def _shifted_width(window: Window) -> int:
     """How much of the last axis the windows meet."""
     return window.kernel[-1] + (window.out[-1] - 1) * window.strides[-1]
 
 
-def _product_of_shifted(x: Any, kernel: Any, window: _Window) -> Any:
+def _product_of_shifted(x: Any, kernel: Any, window: Window) -> Any:
     """One matrix product of `x`, shifted along all axes but the last one, and the kernel, shifted along that.
 
     Windows along two axes are met by as many shifts of each as there are along one: less is copied than in windows.
@@ -449,7 +358,7 @@ def _product_of_shifted(x: Any, kernel: Any, window: _Window) -> Any:
     return jnp.moveaxis(out, -1, 1)
 
 
-def _xla_by_rows(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+def _xla_by_rows(x: Any, kernel: Any, window: Window, groups: int) -> Any:
     """One matrix product of windows and kernels for each group."""
     return _product_of_rows(x, _channels_last(kernel, groups), window)
 
@@ -461,7 +370,7 @@ def _channels_last(kernel: Any, groups: int) -> Any:
     return jnp.moveaxis(kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:]), 1, -1)
 
 
-def _product_of_rows(x: Any, weights: Any, window: _Window) -> Any:
+def _product_of_rows(x: Any, weights: Any, window: Window) -> Any:
     import jax.numpy as jnp
 
     samples, count, groups, out_channels = x.shape[0], math.prod(window.out), weights.shape[0], weights.shape[-1]
@@ -472,7 +381,7 @@ def _product_of_rows(x: Any, weights: Any, window: _Window) -> Any:
     return out.reshape(samples, groups * out_channels, *window.out)
 
 
-def _xla_by_columns(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+def _xla_by_columns(x: Any, kernel: Any, window: Window, groups: int) -> Any:
     """The same, with the windows as columns."""
     import jax.numpy as jnp
 
@@ -491,14 +400,14 @@ def _xla_product(x: Any, y: Any) -> Any:
     return lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,))), precision_of(x.dtype), x.dtype)
 
 
-def _xla_each_element(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+def _xla_each_element(x: Any, kernel: Any, window: Window, groups: int) -> Any:
     """A sum over the kernel's elements, where each group has one channel."""
     weights = kernel.reshape(groups, kernel.shape[0] // groups, math.prod(window.kernel), *(1,) * len(window.out))
     terms = [weights[:, :, i] * x[:, :, None][place] for i, place in enumerate(window.in_columns())]
     return sum(terms[1:], terms[0]).reshape(x.shape[0], kernel.shape[0], *window.out)
 
 
-def _xla_each_window(x: Any, kernel: Any, window: _Window, groups: int) -> Any:
+def _xla_each_window(x: Any, kernel: Any, window: Window, groups: int) -> Any:
     """A sum for each window, where each group has one out channel."""
     import jax.numpy as jnp
 
