@@ -91,7 +91,9 @@ def reads_attribute(frame: FrameType, name: str) -> bool:
 @functools.cache
 def _calls_attribute(code: CodeType, place: int, name: str) -> bool:
     running, *after = (i for i in dis.get_instructions(code) if i.offset >= place and i.opname != "CACHE")
-    if after and str(after[0].argval).startswith("@py_assert"):
+    # Python 3.13 stores and loads in one instruction, of two names.
+    stored = after[0].argval if after else None
+    if str(stored[0] if isinstance(stored, tuple) else stored).startswith("@py_assert"):
         return bool(running.argval == name)
     is_called = running.opname == "LOAD_METHOD" or (
         running.opname == "LOAD_ATTR" and sys.version_info >= (3, 12) and bool((running.arg or 0) & 1)

@@ -137,10 +137,15 @@ def _check() -> dict[str, Any]:
     return {"gradients are right": right, "seconds with compilation": time.perf_counter() - begun, "error": error}
 
 
+def _unset(name: str) -> str:
+    """How a variable of the environment is taken away in the shell of this system."""
+    return f"unset {name}" if os.name == "posix" else f"set {name}="
+
+
 def _advice(found: dict[str, Any]) -> list[Advice]:
     settings, machine, cache = found["settings"], found["machine"], found["cache"]
     advice = [
-        Advice(f"{name}={settings[name]}: {cost}", f"unset {name}")
+        Advice(f"{name}={settings[name]}: {cost}", _unset(name))
         for name, cost in _SLOW_SETTINGS.items()
         if settings.get(name, "").lower() not in ("", "0", "false")
     ]
@@ -151,9 +156,14 @@ def _advice(found: dict[str, Any]) -> list[Advice]:
         if any([given.startswith(flag) for given in flags])
     ]
     if sys.dont_write_bytecode:
-        advice.append(Advice("Python compiles the library at each start", "unset PYTHONDONTWRITEBYTECODE"))
+        advice.append(Advice("Python compiles the library at each start", _unset("PYTHONDONTWRITEBYTECODE")))
     if cache["folder"] is None:
-        advice.append(Advice("each process compiles anew", "export FTRANS_CACHE_DIR=$HOME/.cache/ftrans"))
+        set_folder = (
+            "export FTRANS_CACHE_DIR=$HOME/.cache/ftrans"
+            if os.name == "posix"
+            else r"setx FTRANS_CACHE_DIR %LOCALAPPDATA%\ftrans"
+        )
+        advice.append(Advice("each process compiles anew", set_folder))
     elif cache["writable"] is False:
         advice.append(Advice(f"{cache['folder']} cannot be written to", "choose another FTRANS_CACHE_DIR"))
     threads = settings.get("OMP_NUM_THREADS", "")
@@ -161,7 +171,7 @@ def _advice(found: dict[str, Any]) -> list[Advice]:
         advice.append(
             Advice(
                 f"OMP_NUM_THREADS={threads} of {machine['usable processors']} processors for products of matrices",
-                "unset OMP_NUM_THREADS, unless many processes share the machine",
+                f"{_unset('OMP_NUM_THREADS')}, unless many processes share the machine",
             )
         )
     if found["devices"]["backend"] == "cpu" and shutil.which("nvidia-smi"):

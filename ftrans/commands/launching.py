@@ -22,7 +22,7 @@ from ..xla.processes import ADDRESS, COUNT, INDEX, PARENT
 # Seconds that the others get to end by themselves when one has failed, and then after SIGTERM.
 _GRACE, _LAST = 5.0, 3.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Windows, which has no SIGKILL, ends a process at once for any signal.
+# Windows has no SIGKILL, and ends a process at once for any signal.
 _LAST_SIGNAL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
@@ -124,8 +124,13 @@ class Launched:
 
     def _signal(self, number: int) -> None:
         for process in self._processes:
-            if process.poll() is None:
+            if process.poll() is not None:
+                continue
+            if os.name == "posix":
                 process.send_signal(number)
+            else:
+                # Windows sends no SIGINT to another process; Ctrl-C in a terminal has reached all of them.
+                process.terminate()
 
     def _copy(self, index: int, pipe: Any, stream: Any) -> None:
         for line in pipe:

@@ -91,13 +91,17 @@ class Pool:
         deadline = time.monotonic() + seconds if seconds else None
         while True:
             left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            ready = wait(self._results, left)
+            # A worker that ends before it has taken its end of a pipe, as on Windows, leaves that open.
+            ready = wait([*self._results, *(process.sentinel for process in self._processes)], left)
             if not ready:
                 raise TimeoutError(
                     f"no batch came from the {len(self.open)} workers of the DataLoader within timeout={seconds:g} "
                     f"seconds; give them more time, or timeout=0 to wait for as long as it takes{at_line(user_line())}"
                 )
-            worker = self._results.index(ready[0])  # type: ignore[arg-type]
+            sent = [worker for worker, pipe in enumerate(self._results) if pipe in ready]
+            if not sent:
+                raise self._ended([process.sentinel in ready for process in self._processes].index(True))
+            worker = sent[0]
             try:
                 result = receive(self._results[worker])
             except (EOFError, OSError):
