@@ -274,6 +274,15 @@ def test_errors_are_those_of_scipy() -> None:
         optimize.minimize(lambda x: 1 / 0, START)
 
 
+def test_a_start_by_names_is_for_argmin() -> None:
+    def minimum(center: Any) -> Any:
+        return optimize.minimize(lambda p: (p["x"] - center) ** 2, {"x": 1.0}).x
+
+    for call in (minimum, ft.grad(minimum)):
+        with pytest.raises(TypeError, match=r"not a dict; ft.argmin\(f, x0\) minimises .*\n  at .*test_scipy_optimize"):
+            call(2.0)
+
+
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
     result = optimize.minimize(valley, START, progress="down")
     shown = capsys.readouterr().err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import scipy.optimize
 from scipy.optimize import Bounds, OptimizeResult
 
 from ...api.derivatives import grad
+from ...base.source import at_line, user_line
 from ...core.trace import Tracer
 from ...numpy.promotion import asarray
 from .calls import BOOL, INT, NUMBER, TRACED_MESSAGE, Call, entering, refuse_complex, vector_of
@@ -18,8 +19,18 @@ from .limits import Constraints, bounds_of, put_together, together
 from .solutions import minimum_of
 
 
+def refuse_mapping(x0: Any) -> None:
+    """The error for a start by names, which SciPy has no message for."""
+    if isinstance(x0, Mapping):
+        raise TypeError(
+            f"minimize takes a vector as x0, not a {type(x0).__name__}; ft.argmin(f, x0) minimises functions of "
+            f"dictionaries and other containers{at_line(user_line())}"
+        )
+
+
 def traced_minimize(call: Call) -> OptimizeResult:
     """A minimiser, in SciPy's result."""
+    refuse_mapping(call["x0"])
     refuse_complex(call, "x0")
     unknown = vector_of(math.prod(np.shape(call["x0"])))
     functions = {"fun": call.given("fun", unknown)}

@@ -13,7 +13,7 @@ from ..derivatives import FEW, gradient_of, hessian_of, product_of, scalar, spar
 from ..supplied import Account, Function, attempt, solving
 from .calls import entering
 from .constraints import with_derivatives
-from .minima import traced_minimize
+from .minima import refuse_mapping, traced_minimize
 
 
 class Takes(NamedTuple):
@@ -105,7 +105,7 @@ def _minimize(
 
     Raises:
         ValueError: as SciPy.
-        TypeError: as SciPy.
+        TypeError: as SciPy; or `x0` is a dictionary.
 
     Example:
         >>> import numpy as np
@@ -114,6 +114,7 @@ def _minimize(
         >>> print(np.round(result.x, 3), result.ftrans["hess"])  # doctest: +ELLIPSIS
         [1. 2.] dense Hessian, NumPy, ... evaluations
     """
+    refuse_mapping(x0)
     given = args if isinstance(args, tuple) else (args,)
     takes = METHODS.get(_name(method, bounds, constraints))
     x = _start(x0)
