@@ -30,6 +30,9 @@ from .literals import adds_nothing, full, full_like, iota, same_number, splat
 from .reductions import reduce_and
 from .shapes import reshape, transpose
 
+# How many elements are added to at once: their places then take memory that is in use already.
+_PLACES = 8192
+
 
 def _check_indices(name: str, x: ArrayType, indices: Sequence[ArrayType], axis: int) -> Shape:
     """The common shape of the indices of axes `axis` and following of `x`."""
@@ -279,9 +282,13 @@ class ScatterAdd(Scatter):
             # np.add.at has a fast path, but for flat arrays only.
             sizes = out.shape[axis : axis + len(indices)]
             before, rows, after = (math.prod(s) for s in (out.shape[:axis], sizes, out.shape[axis + len(indices) :]))
-            places = np.arange(rows).reshape(sizes)[tuple(indices)].reshape((1, -1, 1))
-            places = (np.arange(before).reshape((-1, 1, 1)) * rows + places) * after + np.arange(after)
-            np.add.at(out.reshape(-1), places.reshape(-1), updates.reshape(-1))
+            chosen = np.arange(rows).reshape(sizes)[tuple(indices)].reshape((1, -1, 1))
+            updates, flat = updates.reshape(before, chosen.size, after), out.reshape(-1)
+            inner = np.arange(before).reshape((-1, 1, 1)) * (rows * after) + np.arange(after)
+            block = max(1, _PLACES // max(1, inner.size))
+            for first in range(0, chosen.size, block):
+                part = slice(first, first + block)
+                np.add.at(flat, (chosen[:, part] * after + inner).reshape(-1), updates[:, part].reshape(-1))
 
     def xla(self, x: Any, updates: Any, *indices: Any, axis: int, lanes: Lanes = ()) -> Any:
         from jax import lax

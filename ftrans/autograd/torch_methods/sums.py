@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...api.derivatives import stop_gradient
+from ..tensor import Tensor
 from .arguments import axes_of
 
 
@@ -121,7 +122,8 @@ def renorm(x: Any, p: Any, dim: int, maxnorm: Any) -> Any:
 
 def centred(x: Any, axis: Any) -> Any:
     """`x` minus its maximum, which changes neither its softmax nor the derivatives of that."""
-    return x - np.max(stop_gradient(x), axis=axis, keepdims=True)
+    fixed = x.detach() if isinstance(x, Tensor) else stop_gradient(x)
+    return x - np.max(fixed, axis=axis, keepdims=True)
 
 
 def _has_no_choice(x: Any, axis: int) -> bool:

@@ -41,7 +41,8 @@ def _entropy(probs: Any, logits: Any) -> Any:
 def _classes(key: Any, shape: Shape, probs: Any, logits: Any) -> Any:
     """Indices of classes; those of probability 0 are never drawn."""
     possible = np.where(probs > 0, stop_gradient(logits), -math.inf)
-    return categorical(key, np.broadcast_to(possible, (*shape, shape_of(probs)[-1])))
+    whole = (*shape, shape_of(probs)[-1])
+    return categorical(key, possible if shape_of(possible) == whole else np.broadcast_to(possible, whole))
 
 
 def _one_hot(indices: Any, like: Any) -> Any:
@@ -74,9 +75,12 @@ class Categorical(ClassProbabilities):
         return integer_interval(0, self.num_events - 1)
 
     def _log_prob(self, x: Any, logits: Any) -> Any:
-        shape = np.broadcast_shapes(shape_of(x), shape_of(logits)[:-1])
-        index = np.broadcast_to(x.astype(np.int64), shape)[..., None]
-        return np.take_along_axis(np.broadcast_to(logits, (*shape, shape_of(logits)[-1])), index, -1)[..., 0]
+        batch, count = shape_of(logits)[:-1], shape_of(logits)[-1]
+        shape = np.broadcast_shapes(shape_of(x), batch)
+        index = x.astype(np.int64)
+        index = index if shape_of(index) == shape else np.broadcast_to(index, shape)
+        logits = logits if batch == shape else np.broadcast_to(logits, (*shape, count))
+        return np.take_along_axis(logits, index[..., None], -1)[..., 0]
 
     def _mean(self, probs: Any, logits: Any) -> Any:
         return np.full(shape_of(probs)[:-1], math.nan, probs.dtype)

@@ -107,6 +107,14 @@ class ClassProbabilities(ProbsOrLogits):
         """The number of classes."""
         return int(next(iter(self._given().values())).shape[-1])
 
+    def _parameters(self, what: str = "") -> list[Any]:
+        if what == "log_prob" or "_probs" not in vars(self):
+            return super()._parameters(what)
+        # Both forms take the weights divided by their sum: once.
+        probs = self.probs
+        both = {"probs": probs, "logits": np.log(_inside(probs))}
+        return [both[name] if name in both else getattr(self, name) for name in self.arg_constraints]
+
     def _kept_probs(self, probs: Any) -> Any:
         (p,) = operands([probs])
         return p / np.sum(p, axis=-1, keepdims=True)
