@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -436,6 +437,12 @@ def test_without_rich(monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> N
     shown = progress.progress_for(True)
     assert type(shown) is progress.Lines
     assert "pip install 'ftrans[nn]'" in capsys.readouterr().err
+
+
+def test_without_ipywidgets(monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    assert type(progress.progress_for(True)) is progress.Lines
 
 
 def test_without_optax(monkeypatch: Any) -> None:

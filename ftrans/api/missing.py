@@ -11,6 +11,8 @@ _EACH = "ft.vmap(ft.grad(f))(x), the derivative at each element of x"
 
 _OF_AUTOGRAD = ("Tensor", "backward", "cuda", "device", "enable_grad", "no_grad", "tensor")
 _OF_NN = ("Linear", "Module", "Parameter", "fit", "functional", "manual_seed", "optim")
+_OF_SCIPY = ("fft", "integrate", "interpolate", "linalg", "optimize", "signal", "sparse", "special", "stats")
+_SOLVER = "from ftrans.scipy import optimize, which has SciPy's functions"
 
 INSTEAD = {
     # Derivatives, as other libraries and textbooks call them.
@@ -41,6 +43,11 @@ INSTEAD = {
     **{name: f"ft.nn.{name}" for name in _OF_NN},
     "save": "ft.nn.save(path, model), or pickle",
     "load": "ft.nn.load(path), or pickle",
+    # Of SciPy.
+    **{name: f"from ftrans.scipy import {name}" for name in _OF_SCIPY},
+    "minimize": _SOLVER,
+    "least_squares": _SOLVER,
+    "curve_fit": _SOLVER,
     "func": "ft.grad, ft.vmap, ft.jacobian, which are those of torch.func",
 }
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from .names import printable
 
+# Pages have rules for tables and code too, Jupyter some with two classes: three outweigh them.
 _STYLE = """
 .ftrans{--ft-d-text:#1f2328;--ft-d-faint:#59636e;--ft-d-line:#d8dee4;--ft-d-shade:#f3f5f8;--ft-name:#0b5cad;
 --ft-type:#0f7b4f;--ft-bar:#9cc4ec;--ft-bad:#b3261e}
@@ -46,7 +47,7 @@ background:none;color:inherit;padding:0;margin:0;border:0;white-space:pre}
 .ftrans .ft-bad{color:var(--ft-bad)}
 .ftrans .ft-bar{background:linear-gradient(var(--ft-bar),var(--ft-bar)) no-repeat right/var(--ft-share) 100%}
 .ftrans .ft-body{margin:.2em 0 .4em 1.2em}
-"""
+""".replace(".ftrans ", ".ftrans.ftrans.ftrans ")
 
 
 class Cell(NamedTuple):

@@ -114,7 +114,9 @@ class Line:
         return " ".join(line.decode().strip() for line in lines)
 
     def __repr__(self) -> str:
-        return f"{os.path.basename(self.filename)}:{self.number}"
+        # The file of a cell of a notebook has a number for a name.
+        is_cell = "ipykernel" in self.filename or self.filename.startswith("<ipython")
+        return f"{'cell' if is_cell else os.path.basename(self.filename)}:{self.number}"
 
     def describe(self) -> str:
         """`file:line: code`, for error messages."""

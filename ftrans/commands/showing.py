@@ -47,7 +47,8 @@ def run(target: str, arguments: Sequence[str], transformation: str | None, rolle
         if svg is not None:
             print(f"drawn to {draw(program).save(svg)}")
     except (TypeError, ValueError, RuntimeError) as error:
-        print(f"ftrans trace: {type(error).__name__}: {error}", file=sys.stderr)
+        hint = "" if values else "; --args gives it arguments, as in --args 'np.ones(3)' 2.0"
+        print(f"ftrans trace: {type(error).__name__}: {error}{hint}", file=sys.stderr)
         return 1
     return 0
 

@@ -298,9 +298,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _place(line: Line) -> str:
-    """`file:line`; a cell of a notebook, whose file has no name that anybody knows, is called so."""
-    if "ipykernel" in line.filename or line.filename.startswith("<ipython"):
-        return f"cell:{line.number}"
+    """`file:line`."""
     name, _, number = repr(line).rpartition(":")
     return f"{_shortened(name, _LONGEST_FILE)}:{number}"
 

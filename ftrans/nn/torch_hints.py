@@ -16,6 +16,10 @@ INSTEAD: dict[str, dict[str, str]] = {
         "CrossMapLRN2d": "nn.LocalResponseNorm(size, alpha, beta, k)",
         "GradScaler": "nn.LossScale(), or nn.fit(precision='float16')",
         "amp": "nn.autocast() and nn.LossScale()",
+        **{name: f"ft.autograd.{name}" for name in ("Tensor", "cuda", "device", "no_grad", "tensor")},
+        **{name: f"nn.functional.{name}" for name in ("relu", "sigmoid", "softmax", "tanh")},
+        **{name: f"nn.optim.{name}" for name in ("Adam", "AdamW", "SGD")},
+        **{name: f"nn.data.{name}" for name in ("DataLoader", "Dataset", "TensorDataset")},
         "DataParallel": "nn.data_parallel(model), or nn.shard(model, ...) for other placements",
         "NLLLoss2d": "nn.NLLLoss(), which takes images, too",
         "LinearCrossEntropyLoss": "nn.CrossEntropyLoss()(linear(x), target)",
@@ -38,6 +42,7 @@ INSTEAD: dict[str, dict[str, str]] = {
     },
     "nn.init": {name: f"nn.init.{name}_" for name in _INITIAL.split()},
     "nn.utils": {
+        "data": "nn.data",
         "clip_grad_norm": "nn.utils.clip_grad_norm_(parameters, max_norm)",
         "convert_conv2d_weight_memory_format": _LAYOUT,
         "convert_conv3d_weight_memory_format": _LAYOUT,

@@ -18,6 +18,7 @@ from ..base.source import at_line, line_of_error, user_line
 _F = "from ftrans.nn import functional as F"
 INSTEAD = {
     # Axes and shapes
+    "at": "x = x.copy(); x[i] = value, which is recorded",  # of JAX
     "permute": "np.transpose(x, axes)",
     "unsqueeze": "np.expand_dims(x, axis), or x[:, None]",
     "unsqueeze_": "x = np.expand_dims(x, axis)",

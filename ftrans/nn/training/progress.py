@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib.util import find_spec
 from typing import Any
 
-# Seconds between two pictures of the bar, and between two lines within an epoch.
 from ...base.progress import is_watched
 from .history import shown
 
+# Seconds between two pictures of the bar, and between two lines within an epoch.
 _BAR_EVERY = 0.1
 _LINE_EVERY = 30.0
 _NOT_SHOWN = ("epoch", "step", "seconds", "samples_per_second")
@@ -148,11 +149,14 @@ def progress_for(wanted: bool) -> Progress:
         return Progress()
     if not is_watched():
         return Lines()
+    lines = Lines()
     try:
         import rich.progress  # noqa: F401
     except ImportError:
-        lines = Lines()
         lines.notice("a progress bar needs rich, which is not installed: pip install 'ftrans[nn]'")
+        return lines
+    if "ipykernel" in sys.modules and find_spec("ipywidgets") is None:
+        # rich would warn in each epoch, and show nothing.
         return lines
     return Bar()
 

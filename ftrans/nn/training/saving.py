@@ -42,8 +42,10 @@ def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> Non
         array([0., 1., 2.])
     """
     if not isinstance(model, Module | Mapping):
+        swapped = "; the path comes first: nn.save(path, model)" if isinstance(path, Module | Mapping) else ""
         raise TypeError(
-            f"save takes a module or a dictionary of arrays by name, not {type(model).__name__}{at_line(user_line())}"
+            f"save takes a module or a dictionary of arrays by name, not {type(model).__name__}{swapped}"
+            f"{at_line(user_line())}"
         )
     if Path(path).suffix == SUFFIX:
         write_folder(path, arrays_of(model) if isinstance(model, Module) else model, {})
