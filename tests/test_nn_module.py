@@ -558,3 +558,23 @@ def test_modules_are_let_go():
     del net, other
     gc.collect()
     assert [ref() for ref in optimizerless] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("compile", r"step = nn\.jit\(step\)"),
+        ("type", r"model\.to\(dtype\)"),
+        ("share_memory", r"model\.state_dict\(\)"),
+        ("to_empty", r"model\.to\(device\)"),
+        ("xpu", r"model\.to\(device\)"),
+    ],
+)
+def test_methods_of_torch_that_modules_are_without(name: str, instead: str) -> None:
+    model = nn.Linear(2, 2)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=rf"Linear has no attribute '{name}'; .*{instead}(?s:.*)test_nn_module"):
+        getattr(model, name)()
+    # The names are free.
+    setattr(model, name, 3)
+    assert getattr(model, name) == 3

@@ -60,6 +60,8 @@ def of_type(x: Any, dtype: Any = None, **options: Any) -> Any:
     """The array in another dtype."""
     if dtype is None:
         raise TypeError(f"type() without a dtype is a name in torch; write x.dtype{at_line(user_line())}")
+    if isinstance(dtype, str) and dtype.startswith("torch."):
+        raise TypeError(f"{dtype!r} is a name in torch; write a dtype, such as np.float32{at_line(user_line())}")
     return to(x, dtype, **options)
 
 

@@ -14,12 +14,13 @@ from .calling import CalledModule
 from .graph import graph_of
 from .hooks import add_hook, hooks_of
 from .loading import LoadResult, array_of, put_arrays
+from .not_here import WithoutTorchsOwn
 from .paths import all_paths, is_saved
 
 _EXTRA = "_extra_state"
 
 
-class StatefulModule(CalledModule):
+class StatefulModule(CalledModule, WithoutTorchsOwn):
     """The part of a module that is saved and loaded."""
 
     def state_dict(
