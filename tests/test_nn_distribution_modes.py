@@ -290,6 +290,8 @@ WRONG: list[tuple[str, type[Exception], str]] = [
     (MIXTURE + ".rsample()", NotImplementedError, "a component is picked"),
     (MIXTURE + ".entropy()", NotImplementedError, "samples estimate it"),
     ("kl_divergence(StudentT(1.0), StudentT(2.0))", NotImplementedError, "enter one with register_kl"),
+    ("kl_divergence(VonMises(0.3, 1.0), Normal(0.0, 1.0))", NotImplementedError, "from VonMises to Normal"),
+    ("kl_divergence(VonMises(0.3, 1.0), Uniform(a([-4.0]), 4.0))", NotImplementedError, "from VonMises to Uniform"),
     ("TanhTransform(cache_size=1)", TypeError, "rsample_and_log_prob of a TransformedDistribution"),
     ("Normal(0.0, 1.0).sample_n(3)", AttributeError, r"write sample\(\(n,\)\)"),
     ("Normal(0.0, 1.0).rate", AttributeError, "Normal has no 'rate'"),

@@ -17,7 +17,7 @@ from .constraints import Interval
 from .discrete import Bernoulli, Poisson
 from .distribution import Distribution
 from .half_line import Exponential, Gamma, InverseGamma, Pareto, Weibull
-from .interval import Beta, ContinuousBernoulli, Kumaraswamy, log_norm
+from .interval import Beta, ContinuousBernoulli, Kumaraswamy, VonMises, log_norm
 from .location_scale import Gumbel, HalfNormal, Laplace, LogNormal, Normal, Uniform
 from .numbers import operands
 
@@ -176,7 +176,8 @@ def cross_entropy(p: Distribution, q: Distribution) -> Any:
     formula = next((f for cls, f in _CROSS.items() if isinstance(q, cls)), None)
     if formula is None or not isinstance(inner, Interval) or not isinstance(outer, Interval):
         return None
-    if inner.is_discrete is not outer.is_discrete:
+    if inner.is_discrete is not outer.is_discrete or isinstance(p, VonMises):
+        # Mean and variance of angles are those of directions.
         return None
     found = formula(p, q)
     if found is None:
