@@ -16,7 +16,7 @@ TORCH ?= torch==2.13.0
 OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* scipy==1.16.* optree==0.14.0
 NEWEST := jax==0.12.*
 PYTHON_OLDEST ?= $(call interpreter,3.11)
-PYTHON_NEWEST ?= $(call interpreter,3.13)
+PYTHON_NEWEST ?= $(or $(call interpreter,3.14),$(call interpreter,3.13))
 
 EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py)) examples/numpy_gallery examples/torch_side_by_side/compare.py
 
@@ -60,7 +60,7 @@ planted-faults: $(VENV)/with-test  ## whether the tests find mistakes that are p
 
 test-matrix:  ## the tests with the oldest and with the newest Python and JAX that are supported
 	$(MAKE) pytest VENV=.venv-oldest PYTHON="$(or $(PYTHON_OLDEST),$(error Python 3.11 is not here: set PYTHON_OLDEST))" PINS="$(OLDEST)"
-	$(MAKE) pytest VENV=.venv-newest PYTHON="$(or $(PYTHON_NEWEST),$(error Python 3.13 is not here: set PYTHON_NEWEST))" PINS="$(NEWEST)"
+	$(MAKE) pytest VENV=.venv-newest PYTHON="$(or $(PYTHON_NEWEST),$(error neither Python 3.14 nor 3.13 is here: set PYTHON_NEWEST))" PINS="$(NEWEST)"
 
 test-thirdparty:  ## functions of published packages, which it installs, in every mode
 	$(MAKE) thirdparty VENV=.venv-thirdparty

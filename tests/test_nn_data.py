@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import multiprocessing
+import os
 import pickle
 import time
 from collections import namedtuple
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +228,32 @@ def test_ends_of_workers(case: str) -> None:
     for word in words:
         assert word in text
     assert not multiprocessing.active_children()
+
+
+class Held:
+    """A context whose pipes stay open, as on Windows those of a worker that ends before it has taken its end."""
+
+    def __init__(self) -> None:
+        self._context = multiprocessing.get_context(START)
+        self._held: list[Any] = []
+
+    def Pipe(self, duplex: bool) -> Any:
+        pipe = self._context.Pipe(duplex)
+        self._held.append(open(os.dup(pipe[1].fileno()), "wb"))  # noqa: SIM115
+        return pipe
+
+    def close(self) -> None:
+        for file in self._held:
+            file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+
+def test_a_worker_that_ends_leaves_nobody_waiting_for_its_pipe() -> None:
+    context = Held()
+    with closing(context), pytest.raises(RuntimeError, match="exit code 3"):
+        list(data.DataLoader(data_sets.Bad("ended"), 2, num_workers=1, multiprocessing_context=context, timeout=20))
 
 
 def test_errors_in_this_process_name_the_sample() -> None:

@@ -449,6 +449,8 @@ def test_without_optax(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "optax", None)
     with pytest.raises(ImportError, match=r"pip install 'ftrans\[nn\]'"):
         nn.fit(Net(), data(), loss=mse)
+    with pytest.raises(ImportError, match=r"default optimizer of find_learning_rate .* pip install 'ftrans\[nn\]'"):
+        nn.find_learning_rate(Net(), data(), loss=mse)
 
 
 def test_durations() -> None:

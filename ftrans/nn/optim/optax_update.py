@@ -29,6 +29,25 @@ from ..transformations.traces import require_untraced
 _WHAT = "an optimizer of optax"
 
 
+def adam(asked_by: str) -> Callable[[float], Any]:
+    """optax's Adam as a function of its learning rate, for those who name no optimizer.
+
+    Args:
+        asked_by: what needs it, for the error.
+
+    Raises:
+        ImportError: optax is not installed.
+    """
+    try:
+        import optax
+    except ImportError:
+        raise ImportError(
+            f"the default optimizer of {asked_by} is optax's, and optax is not installed: pip install 'ftrans[nn]', or "
+            f"give an optimizer of nn.optim{at_line(user_line())}"
+        ) from None
+    return optax.adam
+
+
 def made(given: Any) -> tuple[Callable[[], Any] | None, Any]:
     """A function that makes a transformation, or None, and the transformation."""
     if not callable(given) or hasattr(given, "update"):

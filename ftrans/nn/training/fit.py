@@ -18,6 +18,7 @@ from ..mixed_precision.loss_scale import LossScale
 from ..modules.graph import graph_of
 from ..modules.module import Module
 from ..modules.roots import require_module
+from ..optim.optax_update import adam
 from ..optim.optimizer import Optimizer
 from ..random import fold_in, key
 from .callbacks import Callbacks, FitState
@@ -258,12 +259,5 @@ def optimizer_for(model: Module, given: Any) -> Optimizer:
             )
         return given
     if given is None:
-        try:
-            import optax
-        except ImportError:
-            raise ImportError(
-                "the optimizers of nn.fit are those of optax, which is not installed: pip install 'ftrans[nn]'"
-                + at_line(user_line())
-            ) from None
-        given = optax.adam(1e-3)
+        given = adam("nn.fit")(1e-3)
     return Optimizer(model, given)

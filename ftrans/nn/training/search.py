@@ -16,6 +16,7 @@ from ...base.figures import new_figure, require_format, save_figure
 from ...base.source import at_line, user_line
 from ..modules.module import Module
 from ..modules.roots import require_module
+from ..optim.optax_update import adam
 from ..optim.optimizer import Optimizer
 from ..transformations.gradients import value_and_grad
 from ..transformations.jit import jit
@@ -167,9 +168,7 @@ def _endless(source: Source) -> Iterator[Any]:
 def _optimizer(given: Any, model: Module, rates: list[float]) -> tuple[Any, Callable[[float], None]]:
     """An optimizer, and a function that sets its learning rate for the next step."""
     if given is None:
-        import optax
-
-        given = optax.adam
+        given = adam("find_learning_rate")
     if isinstance(given, Optimizer) or not callable(given):
         raise TypeError(
             "optimizer of find_learning_rate is a function of the learning rate, such as optax.adam, or a class such "
