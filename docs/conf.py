@@ -41,6 +41,8 @@ nb_execution_cache_path = str(DOCS / "_build" / "notebooks")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+# What the library shows while it compiles depends on the machine.
+nb_output_stderr = "remove"
 # Progress goes there, and how long a machine took is no part of a page. Warnings are errors when the tests run pages.
 nb_output_stderr = "remove"
 
