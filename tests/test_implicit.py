@@ -704,3 +704,11 @@ def test_bad_minimisations() -> None:
         ft.argmin(lambda x: x**2, 1.0, constraints=lambda x: "a")
     with pytest.raises(ft.ConvergenceError):
         ft.argmin(lambda x: x**2, 1.0, constraints=lambda x: x**2 + 1)
+
+
+def test_a_branch_in_a_function_given_to_root_says_what_takes_it() -> None:
+    def f(x: Any) -> Any:
+        return x - 2.0 if x > 0 else x
+
+    with pytest.raises(TypeError, match=r"evaluated at many points.*ftrans\.scipy\.optimize\.root and brentq"):
+        ft.root(f, 1.0)

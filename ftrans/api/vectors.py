@@ -125,8 +125,13 @@ class Vector(NamedTuple):
             )
         return self.joined(leaves)
 
-    def trace(self, f: Function, what: str) -> Captured:
+    def trace(self, f: Function, what: str, instead: str = "") -> Captured:
         """The program of `f` from a vector to a vector.
+
+        Args:
+            f: a function of the container, with a result like it.
+            what: the name of the function that `f` is given to.
+            instead: what errors say that takes functions with branches.
 
         Raises:
             TypeError: the result of `f` is not like the container.
@@ -135,7 +140,9 @@ class Vector(NamedTuple):
         def rebuild(tracers: list[Tracer]) -> list[Tracer]:
             return [self.result_of(f, f(self.rebuilt(tracers[0])), what)]
 
-        reason = NoWitness(f"a function given to {what} is evaluated at many points, so a branch has no single value")
+        reason = NoWitness(
+            f"a function given to {what} is evaluated at many points, so a branch has no single value{instead}"
+        )
         traced, _ = trace_flat(f, [self.type], rebuild, reason)
         return Captured.of(traced.program, traced.captured)
 

@@ -93,7 +93,7 @@ def root(
     check_limits("root", tol=tol, atol=atol, maxiter=maxiter)
     function = f if not args else lambda x: f(x, *map(lending.lent, args))
     unknown = real_vector(x0, "root")
-    residual = unknown.trace(function, "root")
+    residual = unknown.trace(function, "root", "; ftrans.scipy.optimize.root and brentq take functions with branches")
     _require_dependence(f, residual, "root")
     guide: Captured | None = None
     if callable(solver):
