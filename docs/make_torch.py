@@ -25,6 +25,8 @@ sys.path[:0] = [str(ROOT)]
 
 from torch_remarks import INSTEAD, OTHERWISE, REMARKS  # noqa: E402
 
+from ftrans.nn.modules.not_here import NotHere  # noqa: E402
+
 # Where the names of each namespace are found here, the first place first.
 PLACES: dict[str, tuple[str, ...]] = {
     "torch.nn": ("nn",),
@@ -115,7 +117,8 @@ def ours(place: str, name: str) -> Any:
     found: Any = importlib.import_module("ftrans")
     for part in place.split("."):
         found = getattr(found, part, None)
-    return getattr(found, name, None) if found is not None else None
+    there = getattr(found, name, None) if found is not None else None
+    return None if isinstance(there, NotHere) else there
 
 
 def entry(namespace: str, name: str) -> Entry:

@@ -6,6 +6,7 @@ import io
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ CASES = {
         lambda: ft.hessian(lambda x: np.outer(x, x).sum() ** 2, chunk_size=1)(np.ones(200)),
         ["hessian of lambda, 200 x 200, in chunks of 1"],
     ),
-    "argmin": (lambda: ft.argmin(lambda x, a: np.sum((x - a) ** 4), np.ones(40), 0.3), ["minimizing by BFGS"]),
+    "argmin": (lambda: ft.argmin(lambda x, a: np.sum((x - a) ** 4), np.ones(40), 0.3), ["minimizing"]),
 }
 
 
@@ -117,8 +118,18 @@ def test_work_of_the_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert text in seen.getvalue()
 
 
-def test_counted_calls() -> None:
-    with working("f") as work:
-        f = counted(lambda x: x + 1, work)
-        assert f(f(1)) == 3
-    assert work._count == 2
+def test_counted_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+
+    class Work(progress._Work):
+        def __exit__(self, *_: object) -> None:
+            counts.append(self._count)
+
+    monkeypatch.setattr(progress, "working", Work)
+
+    @counted("f")
+    def twice(f: Callable[[int], int], x: int) -> int:
+        return f(f(x))
+
+    assert twice(lambda x: x + 1, 1) == 3
+    assert counts == [2]
