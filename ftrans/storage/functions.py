@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.progress import counted
 from ..core.primitive import Primitive
 from ..core.program import Program
 from ..run.stand_alone import Function
@@ -29,9 +30,6 @@ from ..run.stand_alone import Function
 _LONGEST_NAME = 4
 # What the text may import, beside Python's own modules.
 _LIBRARIES = ("numpy", "scipy", "ml_dtypes")
-
-# Decorators that have no meaning in the text: of methods, and of what shows its progress.
-_OF_THE_LIBRARY = ("staticmethod", "classmethod", "counted(")
 
 
 class CannotBeWritten(Exception):
@@ -274,10 +272,17 @@ class _Names(ast.NodeTransformer):
         if self._bound is not None:
             node.args.args = node.args.args[1:]
         node.name = name
-        node.decorator_list = [d for d in node.decorator_list if not ast.unparse(d).startswith(_OF_THE_LIBRARY)]
+        node.decorator_list = [d for d in node.decorator_list if not self._is_left_out(d)]
         if purpose is not None and ast.get_docstring(node) is None:
             node.body.insert(0, ast.Expr(ast.Constant(purpose)))
         return self.visit(node)
+
+    def _is_left_out(self, decorator: ast.expr) -> bool:
+        """Whether a decorator has no meaning in the text: for methods, or for what shows its progress."""
+        if ast.unparse(decorator) in ("staticmethod", "classmethod"):
+            return True
+        called = decorator.func if isinstance(decorator, ast.Call) else None
+        return isinstance(called, ast.Name) and self._value(called.id) is counted
 
     def field(self, node: ast.AnnAssign) -> Any:
         """A field of a class, which keeps an annotation."""

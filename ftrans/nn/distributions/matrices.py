@@ -17,7 +17,7 @@ from ..random import normal, open_unit, split
 from .constraints import corr_cholesky, lower_cholesky, positive, positive_definite
 from .distribution import Distribution
 from .numbers import is_known
-from .vectors import check_definite, factor_of, log_diagonal, transposed
+from .vectors import OfCovariance, check_definite, factor_of, log_diagonal, transposed
 
 __all__ = ["LKJCholesky", "Wishart"]
 
@@ -88,7 +88,7 @@ class LKJCholesky(Distribution):
         return np.concatenate([first, whole + diagonal], axis=-2)
 
 
-class Wishart(Distribution):
+class Wishart(OfCovariance):
     """The Wishart distribution of the sum of `df` products `x x.T`, of normal vectors with a covariance matrix.
 
     Args:
@@ -126,18 +126,6 @@ class Wishart(Distribution):
     @property
     def event_shape(self) -> Shape:
         return shape_of(self.scale_tril)[-2:]
-
-    @property
-    def covariance_matrix(self) -> Any:
-        """The covariance matrix of the vectors, of shape (..., n, n)."""
-        factor = self._operands()[1]
-        return np.matmul(factor, transposed(factor))
-
-    @property
-    def precision_matrix(self) -> Any:
-        """The inverse of the covariance matrix."""
-        inverse = np.linalg.inv(self._operands()[1])
-        return np.matmul(transposed(inverse), inverse)
 
     def _log_prob(self, x: Any, df: Any, factor: Any) -> Any:
         n = factor.shape[-1]

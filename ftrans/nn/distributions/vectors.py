@@ -99,7 +99,23 @@ def factor_of(covariance: Any, precision: Any, scale_tril: Any, what: str) -> di
     return {"scale_tril": np.linalg.cholesky(matrix if precision is None else np.linalg.inv(matrix))}
 
 
-class MultivariateNormal(Distribution):
+class OfCovariance(Distribution):
+    """A distribution whose second parameter is the Cholesky factor of a covariance matrix."""
+
+    @property
+    def covariance_matrix(self) -> Any:
+        """The covariance matrix, of shape (..., n, n)."""
+        factor = self._operands()[1]
+        return np.matmul(factor, transposed(factor))
+
+    @property
+    def precision_matrix(self) -> Any:
+        """The inverse of the covariance matrix."""
+        inverse = np.linalg.inv(self._operands()[1])
+        return np.matmul(transposed(inverse), inverse)
+
+
+class MultivariateNormal(OfCovariance):
     """The normal distribution of vectors.
 
     Args:
@@ -132,18 +148,6 @@ class MultivariateNormal(Distribution):
     @property
     def event_shape(self) -> Shape:
         return shape_of(self.scale_tril)[-1:]
-
-    @property
-    def covariance_matrix(self) -> Any:
-        """The covariance matrix, of shape (..., n, n)."""
-        factor = self._operands()[1]
-        return np.matmul(factor, transposed(factor))
-
-    @property
-    def precision_matrix(self) -> Any:
-        """The inverse of the covariance matrix."""
-        inverse = np.linalg.inv(self._operands()[1])
-        return np.matmul(transposed(inverse), inverse)
 
     def _log_prob(self, x: Any, loc: Any, factor: Any) -> Any:
         white = times_vectors(np.linalg.inv(np.tril(factor)), x - loc)

@@ -258,14 +258,18 @@ def _on_tensors(module: BareModule, args: tuple[Any, ...], kwargs: dict[str, Any
     return type(out)(found) if type(out) in (tuple, list) else found[0]
 
 
-class _Behind(Function):
-    """The results of a module, unchanged; in the backward pass it notes their gradients."""
+class _Unchanged(Function):
+    """Values as they are; in the backward pass, `relay` is there."""
 
     @staticmethod
-    def forward(ctx: Context, relay: _Relay, *outs: Any) -> Any:
+    def forward(ctx: Context, relay: _Relay, *xs: Any) -> Any:
         ctx.set_materialize_grads(False)
         ctx.relay = relay  # type: ignore[attr-defined]
-        return outs
+        return xs
+
+
+class _Behind(_Unchanged):
+    """The results of a module; in the backward pass it notes their gradients."""
 
     @staticmethod
     def backward(ctx: Context, *cts: Any) -> Any:
@@ -277,14 +281,8 @@ class _Behind(Function):
         return (None, *cts)
 
 
-class _Before(Function):
-    """The arguments of a module, unchanged; in the backward pass it runs the hooks."""
-
-    @staticmethod
-    def forward(ctx: Context, relay: _Relay, *xs: Any) -> Any:
-        ctx.set_materialize_grads(False)
-        ctx.relay = relay  # type: ignore[attr-defined]
-        return xs
+class _Before(_Unchanged):
+    """The arguments of a module; in the backward pass it runs the hooks."""
 
     @staticmethod
     def backward(ctx: Context, *cts: Any) -> Any:

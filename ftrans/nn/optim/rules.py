@@ -23,6 +23,19 @@ def _shrunk(p: Any, h: SimpleNamespace) -> Any:
     return p * (1 - h.lr * h.weight_decay) if "weight_decay" in h.used else p
 
 
+def _decayed(p: Any, g: Any, h: SimpleNamespace) -> tuple[Any, Any]:
+    """Parameter and gradient after weight decay, decoupled or not."""
+    return (_shrunk(p, h), g) if h.decoupled_weight_decay else (p, _with_decay(g, p, h))
+
+
+def _moments(s: dict[str, Any], g: Any, h: SimpleNamespace) -> tuple[Any, Any]:
+    """The running averages of gradients and of their squares, which are kept."""
+    first, second = h.betas
+    s["exp_avg"] = _toward(s["exp_avg"], g, 1 - first)
+    s["exp_avg_sq"] = _toward(s["exp_avg_sq"], g * g, 1 - second)
+    return s["exp_avg"], s["exp_avg_sq"]
+
+
 def _toward(x: Any, target: Any, weight: Any) -> Any:
     return x + weight * (target - x)
 
@@ -166,13 +179,8 @@ class AdamRule(Rule):
 
     @staticmethod
     def update(p: Any, g: Any, s: dict[str, Any], h: SimpleNamespace) -> Any:
-        first, second = h.betas
-        if h.decoupled_weight_decay:
-            p = _shrunk(p, h)
-        else:
-            g = _with_decay(g, p, h)
-        mean = s["exp_avg"] = _toward(s["exp_avg"], g, 1 - first)
-        squares = s["exp_avg_sq"] = _toward(s["exp_avg_sq"], g * g, 1 - second)
+        p, g = _decayed(p, g, h)
+        mean, squares = _moments(s, g, h)
         if h.amsgrad:
             squares = s["max_exp_avg_sq"] = np.maximum(s["max_exp_avg_sq"], squares)
         return p - h.rate * mean / (_root(squares) / h.root + h.eps)
@@ -219,14 +227,10 @@ class NAdamRule(Rule):
 
     @staticmethod
     def update(p: Any, g: Any, s: dict[str, Any], h: SimpleNamespace) -> Any:
-        if h.decoupled_weight_decay:
-            p = _shrunk(p, h)
-        else:
-            g = _with_decay(g, p, h)
-        s["exp_avg"] = _toward(s["exp_avg"], g, 1 - h.betas[0])
-        s["exp_avg_sq"] = _toward(s["exp_avg_sq"], g * g, 1 - h.betas[1])
-        size = _root(s["exp_avg_sq"] / h.correction) + h.eps
-        return p - (h.of_gradient * g + h.of_mean * s["exp_avg"]) / size
+        p, g = _decayed(p, g, h)
+        mean, squares = _moments(s, g, h)
+        size = _root(squares / h.correction) + h.eps
+        return p - (h.of_gradient * g + h.of_mean * mean) / size
 
 
 class RAdamRule(Rule):
@@ -249,14 +253,10 @@ class RAdamRule(Rule):
 
     @staticmethod
     def update(p: Any, g: Any, s: dict[str, Any], h: SimpleNamespace) -> Any:
-        if h.decoupled_weight_decay:
-            p = _shrunk(p, h)
-        else:
-            g = _with_decay(g, p, h)
-        s["exp_avg"] = _toward(s["exp_avg"], g, 1 - h.betas[0])
-        s["exp_avg_sq"] = _toward(s["exp_avg_sq"], g * g, 1 - h.betas[1])
-        adapted = h.factor / (_root(s["exp_avg_sq"]) + h.eps)
-        return p - h.rate * s["exp_avg"] * np.where(h.is_long, adapted, 1.0)
+        p, g = _decayed(p, g, h)
+        mean, squares = _moments(s, g, h)
+        adapted = h.factor / (_root(squares) + h.eps)
+        return p - h.rate * mean * np.where(h.is_long, adapted, 1.0)
 
 
 class LionRule(Rule):

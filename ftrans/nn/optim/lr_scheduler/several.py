@@ -11,7 +11,23 @@ from .base import LRScheduler, require_host
 from .plateau import ReduceLROnPlateau
 
 
-class SequentialLR(LRScheduler):
+class _OfSchedulers(LRScheduler):
+    """A scheduler that holds others, whose state is a part of its own."""
+
+    _kept_out = ("optimizer", "_schedulers")
+    _schedulers: list[Any]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "_schedulers": [x.state_dict() for x in self._schedulers]}
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        given = dict(state)
+        for scheduler, held in zip(self._schedulers, given.pop("_schedulers"), strict=True):
+            scheduler.load_state_dict(held)
+        super()._load(given)
+
+
+class SequentialLR(_OfSchedulers):
     """Schedulers one after the other, such as a warm-up and a decay.
 
     Args:
@@ -32,8 +48,6 @@ class SequentialLR(LRScheduler):
         >>> [round(scheduler.step() or scheduler.get_last_lr()[0], 3) for _ in range(4)]
         [0.75, 1.0, 0.854, 0.5]
     """
-
-    _kept_out = ("optimizer", "_schedulers")
 
     def __init__(
         self, optimizer: Any, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
@@ -83,17 +97,8 @@ class SequentialLR(LRScheduler):
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "_schedulers": [x.state_dict() for x in self._schedulers]}
 
-    def _load(self, state: Mapping[str, Any]) -> None:
-        given = dict(state)
-        for scheduler, held in zip(self._schedulers, given.pop("_schedulers"), strict=True):
-            scheduler.load_state_dict(held)
-        super()._load(given)
-
-
-class ChainedScheduler(LRScheduler):
+class ChainedScheduler(_OfSchedulers):
     """Schedulers that all step in each step, so that their factors multiply.
 
     Args:
@@ -109,8 +114,6 @@ class ChainedScheduler(LRScheduler):
         >>> [scheduler.step() or scheduler.get_last_lr()[0] for _ in range(3)]
         [0.25, 0.25, 0.125]
     """
-
-    _kept_out = ("optimizer", "_schedulers")
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Any = None) -> None:
         if not schedulers:
@@ -130,15 +133,6 @@ class ChainedScheduler(LRScheduler):
         for scheduler in self._schedulers:
             scheduler.step(*(metric if isinstance(scheduler, ReduceLROnPlateau) else ()))
         self._last_lr = self.present()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "_schedulers": [x.state_dict() for x in self._schedulers]}
-
-    def _load(self, state: Mapping[str, Any]) -> None:
-        given = dict(state)
-        for scheduler, held in zip(self._schedulers, given.pop("_schedulers"), strict=True):
-            scheduler.load_state_dict(held)
-        super()._load(given)
 
 
 def _require_schedulers(what: str, schedulers: Sequence[Any], optimizer: Any) -> None:
