@@ -196,6 +196,7 @@ def test_an_error_in_a_closure_leaves_the_parameters() -> None:
 @pytest.mark.parametrize("name", ["LBFGS", "optax.lbfgs", "Adam"])
 def test_fit(name: str) -> None:
     optax = pytest.importorskip("optax")
+    nn.manual_seed(0)
     model = nn.Linear(3, 1, dtype=np.float64)
     optimizers: dict[str, Any] = {
         "LBFGS": lambda: nn.optim.LBFGS(model, max_iter=3, line_search_fn="strong_wolfe"),
