@@ -287,7 +287,7 @@ def _equations(program: Program) -> Iterator[Any]:
         yield from _equations(inner)
 
 
-INTRODUCTION = """# Functions of NumPy and SciPy
+INTRODUCTION = """# Supported functions of NumPy and SciPy
 
 What becomes of each public function on traced values, in alphabetical order. `docs/make_coverage.py` writes this page
 from the code and from the rows that the tests run, and a test keeps it complete.

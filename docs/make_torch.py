@@ -169,7 +169,7 @@ def entries(namespace: str) -> list[Entry]:
     return [entry(namespace, name) for name in public(namespace)]
 
 
-INTRODUCTION = """# Names of torch
+INTRODUCTION = """# Names of PyTorch, and what they are here
 
 What the public names of `torch` for training are called here. `docs/make_torch.py` writes this page from the code, and
 a test keeps it complete where torch is installed. Layers, functions, optimizers and distributions of the same name
