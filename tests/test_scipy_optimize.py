@@ -265,6 +265,18 @@ def test_functions_that_change_while_they_are_minimized() -> None:
         optimize.minimize(f, [3.0, 4.0], callback=move, compile=True)
 
 
+def test_rounding_is_not_taken_for_a_change() -> None:
+    def chaotic(p: Any) -> Any:
+        x, orbit = 0.3, []
+        for _ in range(200):
+            x = np.sin(p[0] * x) * np.exp(-0.1 * x) * p[0] / 2
+            orbit.append(x)
+        return np.array(orbit)
+
+    # A warning would be an error.
+    assert optimize.least_squares(chaotic, [3.9], compile=True, max_nfev=5).ftrans["jac"].is_compiled
+
+
 def test_errors_are_those_of_scipy() -> None:
     with pytest.raises(ValueError, match="'x0' must only have one dimension"):
         optimize.minimize(valley, np.ones((2, 2)))
