@@ -208,3 +208,11 @@ def test_notes_go_with_the_graph() -> None:
         for _ in range(50):
             (x * 2).sum().backward()
     assert len(noted_in_mode) <= before + 4
+
+
+def test_a_warning_in_backward_names_the_line_of_its_own_operation() -> None:
+    fine, infinite = (tensor([x, 1.0], requires_grad=True) for x in (4.0, 0.0))
+    np.sqrt(fine).sum().backward()
+    root = np.sqrt(infinite)  # this line
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in `root = .*# this line`"):
+        root.sum().backward()

@@ -215,6 +215,11 @@ class OfCall(Derivative):
         self.outputs = tuple(j for j in range(len(program.outputs)) if given[count + j] in used)
         self.kept_count = len(self.inputs) + len(self.outputs) + len(masks)
 
+    def _composed(self, present: Flags, from_results: bool = True) -> tuple[Program, Flags]:
+        # The line that happens to be the first to go back through such a call is not that of all of them.
+        program, in_active = super()._composed(present, from_results)
+        return without_lines(program), in_active
+
     def _pull(self, present: Flags) -> Pull:
         count = len(self.program.inputs) + len(self.program.outputs)
         if present == self.out_active:
@@ -275,6 +280,12 @@ class OfProgram(Derivative):
             found.takes = self._positions(found.takes)
             self._recorded[present] = found
         return found
+
+
+def without_lines(program: Program) -> Program:
+    """`program` without lines: each node that uses it has its own line."""
+    eqns = [Eqn(eqn.primitive, eqn.operands, eqn.params, eqn.outputs, None) for eqn in program.eqns]
+    return Program(program.name, program.inputs, eqns, program.outputs)
 
 
 def _viewed(program: Program) -> set[Atom]:

@@ -20,12 +20,12 @@ from ..base.keys import exact
 from ..base.lookalikes import refuse_lookalike
 from ..base.narrow_products import exact_products
 from ..base.type_questions import is_plain
-from ..core.program import Eqn, Program
+from ..core.program import Program
 from ..core.trace import Tracer
 from ..core.types import ArrayType, type_of
 from ..numpy.promotion import asarray
 from ..numpy.views import as_array
-from .derivation import Derivative, Flags, OfCall, OfProgram, Run
+from .derivation import Derivative, Flags, OfCall, OfProgram, Run, without_lines
 
 # Python numbers are part of the kind of call until it has been seen with this many different ones.
 _MOST_NUMBERS = 4
@@ -337,11 +337,5 @@ def _traced_with(call: Call, name: str, takes_numbers: bool, is_fixed: Sequence[
     traced, _ = trace_flat(call.function, types, rebuild, witnesses, weak, shared=False)
     # Captured values and branches on values are valid for this call only.
     is_for_all = not traced.builder.guards and not any(isinstance(x, Eager) for x in traced.captured)
-    program = _without_lines(traced.program)
+    program = without_lines(traced.program)
     return Operation(name, program, OfCall, tuple(mutated), takes_numbers, traced.captured), is_for_all
-
-
-def _without_lines(program: Program) -> Program:
-    """`program` without lines: each node that uses it has its own line."""
-    eqns = [Eqn(eqn.primitive, eqn.operands, eqn.params, eqn.outputs, None) for eqn in program.eqns]
-    return Program(program.name, program.inputs, eqns, program.outputs)

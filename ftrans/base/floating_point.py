@@ -92,10 +92,12 @@ def end_sending(token: Any) -> None:
 def _warn(kind: str, flag: int) -> None:
     line, frame = None, sys._getframe(1)
     while frame is not None and line is None:
-        line, found = _line_at(frame, frame.f_lineno), frame
+        if LINES in frame.f_globals:
+            line = _line_at(frame, frame.f_lineno)
+            # Equations without a line are of derivatives that many lines share.
+            if (line is None or line.derivative_of is not None) and _is_left_out(frame):
+                return
         frame = frame.f_back  # type: ignore[assignment]
-    if line is not None and line.derivative_of is not None and _is_left_out(found):
-        return
     line = line or user_line()
     if line is None:
         warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
