@@ -17,6 +17,11 @@ try:
     from .numpy.dispatch import ENTERED_LATER as _ENTERED_LATER
 finally:
     if _was_enabled:
+        # Nor does the next collection walk through it: freezing makes it old at once.  Whoever has frozen objects of
+        # their own keeps them so.
+        if not _gc.get_freeze_count():
+            _gc.freeze()
+            _gc.unfreeze()
         _gc.enable()
 
 if _typing.TYPE_CHECKING:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import os
-import signal
 import threading
 from collections.abc import Callable
 from threading import get_ident
@@ -56,6 +55,8 @@ class _Handler:
 
 def _set(handler: Any) -> Any:
     """Set the handler of SIGINT; return the one before, or None where there are no signals."""
+    import signal
+
     try:
         return signal.signal(signal.SIGINT, handler)
     except ValueError:
@@ -97,6 +98,8 @@ def uninterrupted(f: Callable[P, Result]) -> Callable[P, Result]:
     def f_uninterrupted(*args: P.args, **kwargs: P.kwargs) -> Result:
         if get_ident() != _process.main or _process.handler is not None:
             return f(*args, **kwargs)
+        import signal
+
         before = signal.getsignal(signal.SIGINT)
         if not callable(before):
             # The signal is ignored, ends the process, or is not Python's.

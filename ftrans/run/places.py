@@ -24,7 +24,7 @@ from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Tracer
 from ..transforms.simplify import condense, simplify
-from ..xla import is_jax, is_jax_tracer, run_function, run_program
+from ..xla import is_jax, is_jax_tracer
 from .evaluate import evaluate
 
 
@@ -55,9 +55,13 @@ class _Jax(Place):
     is_jax = True
 
     def run(self, program: Program, args: Sequence[Any]) -> list[Any]:
+        from ..xla import run_program
+
         return run_program(program, args)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from ..xla import run_function
+
         return run_function(f, args, kwargs, self.run)
 
 

@@ -6,23 +6,23 @@ Importing this does not import JAX, nor the files that only compiled programs ne
 import importlib as _importlib
 import typing as _typing
 
-from .execute import (
-    about_to_run,
-    accelerator,
-    device_arrays,
-    from_dlpack,
-    jax_leaves,
-    put_on_device,
-    run_function,
-    run_program,
-    to_numpy,
-)
 from .kinds import is_deleted, is_jax, is_jax_tracer, is_traced
 from .traces import is_in_trace, outside_of_traces
 
 if _typing.TYPE_CHECKING:
     from .compiled import Compiled, Costs, Division, OtherTypes
     from .divided import are_equal, copied, gathered, in_64_bits, is_readable
+    from .execute import (
+        about_to_run,
+        accelerator,
+        device_arrays,
+        from_dlpack,
+        jax_leaves,
+        put_on_device,
+        run_function,
+        run_program,
+        to_numpy,
+    )
     from .fusion import usual_limit
     from .meshes import is_mesh, with_auto_axes
     from .on_disk import disk_cache, made
@@ -96,6 +96,17 @@ _FILES = {
         "gathered",
         "in_64_bits",
         "is_readable",
+    ),
+    "execute": (
+        "about_to_run",
+        "accelerator",
+        "device_arrays",
+        "from_dlpack",
+        "jax_leaves",
+        "put_on_device",
+        "run_function",
+        "run_program",
+        "to_numpy",
     ),
     "fusion": ("usual_limit",),
     "meshes": (

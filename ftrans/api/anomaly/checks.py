@@ -10,7 +10,6 @@ import numpy as np
 from ...core.program import Program
 from ...core.types import is_inexact
 from ...xla import is_jax
-from ...xla.finite import is_finite_on_device
 
 # From this size on, a sum tells faster than a test of each element.
 _LARGE = 1 << 12
@@ -52,6 +51,8 @@ def is_finite(x: Any) -> bool:
     if not is_inexact(x.dtype):
         return True
     if is_jax(x):
+        from ...xla.finite import is_finite_on_device
+
         return is_finite_on_device(x)
     if x.size > _LARGE:
         # One pass without a temporary; a sum that is not finite may have overflowed by itself.
