@@ -41,6 +41,7 @@ lint: $(VENV)/with-test $(VENV)/with-lint
 	$(in-venv) ruff check .
 	$(in-venv) ruff format --check .
 	$(in-venv) mypy
+	$(in-venv) basedpyright --project tests/typed_project --pythonpath $(VENV)/bin/python
 
 pytest: $(VENV)/with-test
 	$(in-venv) pytest $(PYTEST)

@@ -1,6 +1,6 @@
 """Define-by-run differentiation: tensors that remember how they were computed, and functions with a context object."""
 
-from typing import Any as _Any
+import typing as _typing
 
 from ..api.anomaly import detect_anomaly, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
@@ -70,11 +70,6 @@ install_on_arrays()
 
 globals().update(FUNCTIONS | DTYPES | CONSTANTS)
 
-
-def __getattr__(name: str) -> _Any:
-    return _found_elsewhere(__name__, name)
-
-
 __all__ = [
     "AnomalyError",
     "Context",
@@ -130,7 +125,16 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-__all__.extend({**FUNCTIONS, **DTYPES, **CONSTANTS}.keys() - {*__all__})
+if _typing.TYPE_CHECKING:
+    from . import torch_names as _torch_names
+    from .torch_names import *  # noqa: F403
+
+    __all__ += _torch_names.__all__
+else:
+    __all__ += {**FUNCTIONS, **DTYPES, **CONSTANTS}.keys() - {*__all__}
+
+    def __getattr__(name: str) -> _typing.Any:
+        return _found_elsewhere(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class Context:
         self._saved_for_forward: tuple[Any, ...] | None = None
         self._marked: tuple[Any, ...] = ()
         self._materializes = True
+
+    if TYPE_CHECKING:
+        # What `forward` sets on it.
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:

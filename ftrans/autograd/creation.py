@@ -46,7 +46,7 @@ def device(type: Any, index: int | None = None) -> Device:
     return Device("cpu")
 
 
-def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
     """Create a tensor with a copy of data.
 
     Args:
@@ -70,7 +70,8 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device:
     require_host(device)
     data = held(data)
     if type(data) is Tracer:
-        return np.copy(to(detach(data), dtype=dtype))
+        copied: Any = np.copy(to(detach(data), dtype=dtype))
+        return copied
     array = np.array(_detached(data), dtype)
     return leaf(by_default(array, data, dtype), requires_grad)
 
@@ -106,7 +107,7 @@ def leaf(array: Any, requires_grad: bool) -> Any:
     return found.requires_grad_() if requires_grad else found
 
 
-def as_tensor(data: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def as_tensor(data: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Convert data to a tensor, without a copy where possible.
 
     Args:
@@ -130,7 +131,7 @@ def as_tensor(data: Any, dtype: Any = None, *, device: Any = None) -> Any:
     return tensor_of(data, dtype)
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> Any:
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """Create a tensor that shares memory with an array: each sees what is written to the other.
 
     Args:
@@ -159,25 +160,25 @@ def sizes(shape: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
     return tuple(int(n) for n in given)
 
 
-def zeros(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def zeros(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor of zeros."""
     require_host(device)
     return leaf(np.zeros(sizes(shape, size), dtype or get_default_dtype()), requires_grad)
 
 
-def ones(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def ones(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A tensor of ones."""
     require_host(device)
     return leaf(np.ones(sizes(shape, size), dtype or get_default_dtype()), requires_grad)
 
 
-def empty(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+def empty(*shape: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """An uninitialised tensor."""
     require_host(device)
     return leaf(np.empty(sizes(shape, size), dtype or get_default_dtype()), requires_grad)
 
 
-def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def full(size: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
     """A tensor filled with one number."""
     require_host(device)
     return leaf(by_default(np.full(size, _detached(fill_value), dtype), fill_value, dtype), requires_grad)
@@ -191,7 +192,7 @@ def arange(
     dtype: Any = None,
     requires_grad: bool = False,
     device: Any = None,
-) -> Any:
+) -> Tensor:
     """`numpy.arange(start, end, step)`."""
     require_host(device)
     if end is not None:
@@ -201,7 +202,7 @@ def arange(
 
 def linspace(
     start: Any, end: Any, steps: int = 50, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
-) -> Any:
+) -> Tensor:
     """`steps` evenly spaced numbers from `start` to `end`, inclusive."""
     require_host(device)
     return leaf(by_default(np.linspace(start, end, steps, dtype=dtype), start, dtype), requires_grad)
@@ -209,7 +210,7 @@ def linspace(
 
 def logspace(
     start: Any, end: Any, steps: int = 50, base: float = 10.0, dtype: Any = None, requires_grad: bool = False
-) -> Any:
+) -> Tensor:
     """`steps` numbers from `base ** start` to `base ** end`, inclusive, whose logarithms are evenly spaced."""
     found = np.logspace(start, end, steps, base=base, dtype=dtype)
     return leaf(by_default(found, start, dtype), requires_grad)
@@ -217,19 +218,19 @@ def logspace(
 
 def eye(
     rows: int, columns: int | None = None, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
-) -> Any:
+) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
     require_host(device)
     return leaf(np.eye(rows, columns, dtype=dtype or get_default_dtype()), requires_grad)
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Any:
+def tril_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Tensor:
     """The indices of the elements of a matrix on and below a diagonal, in two rows."""
     require_host(device)
     return leaf(np.stack(np.tril_indices(row, offset, col)), False)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Any:
+def triu_indices(row: int, col: int, offset: int = 0, *, device: Any = None) -> Tensor:
     """The indices of the elements of a matrix on and above a diagonal, in two rows."""
     require_host(device)
     return leaf(np.stack(np.triu_indices(row, offset, col)), False)
@@ -248,25 +249,25 @@ def _like(x: Any) -> Any:
     return x.array if isinstance(x, Tensor) else np.asarray(x)
 
 
-def zeros_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def zeros_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
     """Zeros of the shape of `x`, and of its dtype by default."""
     require_host(device)
     return leaf(np.zeros_like(_like(x), dtype), requires_grad)
 
 
-def ones_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def ones_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
     """Ones of the shape of `x`, and of its dtype by default."""
     require_host(device)
     return leaf(np.ones_like(_like(x), dtype), requires_grad)
 
 
-def empty_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def empty_like(x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
     """An uninitialised tensor of the shape of `x`, and of its dtype by default."""
     require_host(device)
     return leaf(np.empty_like(_like(x), dtype), requires_grad)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Any:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
     """A tensor filled with one number, of the shape of `x`, and of its dtype by default."""
     require_host(device)
     return leaf(np.full_like(_like(x), _detached(fill_value), dtype), requires_grad)

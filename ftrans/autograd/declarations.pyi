@@ -6,9 +6,18 @@ Results are tensors, of the class of the first one.  What a method takes is chec
 # fmt: off
 import builtins
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, overload
 
 from ..base.cell import Eager
+from ..numpy.array_api import Device
+from .tensor import Tensor
+from .torch_methods.shared import ElementCount
+
+class ValuesAndIndices(NamedTuple):
+    """What `topk`, `sort` and `max(dim=...)` give."""
+
+    values: Tensor
+    indices: Tensor
 
 class Declared(Eager):
     """A tensor with all that it can do."""
@@ -20,6 +29,15 @@ class Declared(Eager):
     def _answer(self, *args: Any, **kwargs: Any) -> builtins.bool: ...
     def _parts(self, *args: Any, **kwargs: Any) -> tuple[Self, ...]: ...
     def _mixed(self, *args: Any, **kwargs: Any) -> Any: ...
+    def _pair(self, *args: Any, **kwargs: Any) -> ValuesAndIndices: ...
+    @overload
+    def _extreme(self) -> Self: ...
+    @overload
+    def _extreme(self, *, axis: Any, keepdims: builtins.bool = False) -> Self: ...
+    @overload
+    def _extreme(self, *, dim: builtins.int, keepdim: builtins.bool = False) -> ValuesAndIndices: ...
+    @overload
+    def _extreme(self, *args: Any, **kwargs: Any) -> Any: ...
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _operation
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _operation
@@ -51,10 +69,12 @@ class Declared(Eager):
     real: Self
     imag: Self
     flat: Any
-    device: str
+    device: Device
     itemsize: builtins.int
     nbytes: builtins.int
 
+    @property
+    def size(self) -> ElementCount: ...
     def backward(
         self,
         gradient: Any = None,
@@ -66,10 +86,11 @@ class Declared(Eager):
     def put(self, *args: Any, **kwargs: Any) -> Any: ...
 
     dim = element_size = ndimension = nelement = numel = _whole
-    equal = is_complex = is_contiguous = is_floating_point = is_signed = _answer
+    allclose = equal = is_complex = is_contiguous = is_floating_point = is_signed = _answer
     chunk = dsplit = hsplit = split = split_with_sizes = tensor_split = unbind = vsplit = _parts
-    allclose = aminmax = cummax = cummin = divmod = frexp = histc = kthvalue = max = median = min = mode = _mixed
-    modf = nanmedian = nonzero = qr = slogdet = sort = svd = topk = type = unique = unique_consecutive = _mixed
+    cummax = cummin = kthvalue = mode = sort = topk = _pair
+    max = median = min = nanmedian = _extreme
+    aminmax = divmod = frexp = modf = nonzero = qr = slogdet = svd = type = unique = unique_consecutive = _mixed
     abs = abs_ = absolute = absolute_ = acos = acos_ = acosh = acosh_ = add = add_ = addbmm = addbmm_ = _method
     addcdiv = addcdiv_ = addcmul = addcmul_ = addmm = addmm_ = addmv = addmv_ = addr = addr_ = adjoint = _method
     all = amax = amin = angle = any = arccos = arccos_ = arccosh = arccosh_ = arcsin = arcsin_ = arcsinh = _method
@@ -88,7 +109,8 @@ class Declared(Eager):
     fill_diagonal_ = fix = fix_ = flatten = flip = fliplr = flipud = float = float_power = float_power_ = _method
     floor = floor_ = floor_divide = floor_divide_ = fmax = fmax_ = fmin = fmin_ = fmod = fmod_ = frac = _method
     frac_ = gather = gcd = ge = geometric_ = ger = greater = greater_equal = gt = half = hardshrink = _method
-    heaviside = heaviside_ = hypot = hypot_ = i0 = igamma = igammac = index_add = index_add_ = index_copy = _method
+    heaviside = heaviside_ = histc = hypot = hypot_ = i0 = igamma = igammac = index_add = index_add_ = _method
+    index_copy = _method
     index_copy_ = index_fill = index_fill_ = index_put = index_put_ = index_select = inner = int = _method
     inverse = invert = isclose = isfinite = isinf = isnan = kron = lcm = ldexp = le = left_shift = lerp = _method
     lerp_ = less = less_equal = lgamma = lgamma_ = log = log10 = log10_ = log1p = log1p_ = log2 = log2_ = _method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..api.custom_rules import CustomRule
 from ..base import tree
@@ -15,6 +15,8 @@ from .context import Context
 from .function_node import apply_to_constants, apply_to_tensors
 from .function_rule import rule_of
 from .tracing import functions_are_programs
+
+Backward = TypeVar("Backward", bound=Callable[..., Any])
 
 
 class Function:
@@ -127,7 +129,7 @@ def _is_differentiated(x: Any) -> bool:
     return (isinstance(x, Tracer) and is_inexact(x.dtype)) or _is_active(x)
 
 
-def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(backward: Backward) -> Backward:
     """Mark a `backward` that cannot be differentiated: a second derivative is an error instead of a wrong number.
 
     Use it for a `backward` that calls code which cannot be traced, or that is correct for first derivatives only.
@@ -159,4 +161,4 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         return function(ctx, *cotangents)
 
     marked.is_final = True  # type: ignore[attr-defined]
-    return marked
+    return marked  # type: ignore[return-value]

@@ -9,7 +9,9 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Mode(NamedTuple):
@@ -56,13 +58,13 @@ class _Switch:
     def __exit__(self, *_: object) -> None:
         _mode.set(self._before.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         """`function`, which runs in this mode."""
         target = self._target
         if inspect.isgeneratorfunction(function):
-            return _generator_in(target, function)
+            return _generator_in(target, function)  # type: ignore[return-value]
         if inspect.isasyncgenfunction(function):
-            return _asynchronous_generator_in(target, function)
+            return _asynchronous_generator_in(target, function)  # type: ignore[return-value]
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -70,14 +72,14 @@ class _Switch:
                 with _Switch(target):
                     return await function(*args, **kwargs)
 
-            return coroutine
+            return coroutine  # type: ignore[return-value]
 
         @functools.wraps(function)
         def in_mode(*args: Any, **kwargs: Any) -> Any:
             with _Switch(target):
                 return function(*args, **kwargs)
 
-        return in_mode
+        return in_mode  # type: ignore[return-value]
 
 
 def _generator_in(target: Mode, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,6 +181,10 @@ class in_forward(_Switch):
         super().__exit__()
 
 
+@overload
+def no_grad(function: None = None) -> _Switch: ...
+@overload
+def no_grad(function: Function) -> Function: ...
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
     """Disable recording: a context manager, and a decorator with or without parentheses.
 
@@ -199,6 +205,10 @@ def no_grad(function: Callable[..., Any] | None = None) -> Any:
     return _entered(_NOT_RECORDING, function)
 
 
+@overload
+def enable_grad(function: None = None) -> _Switch: ...
+@overload
+def enable_grad(function: Function) -> Function: ...
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     """Enable recording inside `no_grad`: a context manager, and a decorator with or without parentheses.
 
@@ -219,6 +229,10 @@ def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     return _entered(_RECORDING, function)
 
 
+@overload
+def inference_mode(mode: bool = True) -> _Switch: ...
+@overload
+def inference_mode(mode: Function) -> Function: ...
 def inference_mode(mode: bool | Callable[..., Any] = True) -> Any:
     """Disable recording, and create tensors that are never recorded, even after the mode has ended.
 
@@ -269,7 +283,7 @@ class set_grad_enabled(_Switch):
         self._before.append(self._outer)
         _mode.set(self._target)
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         """`function`, which runs in this mode; the mode of the caller stays what it was."""
         _mode.set(self._outer)
         return super().__call__(function)

@@ -73,7 +73,7 @@ def rand(
     dtype: Any = None,
     requires_grad: bool = False,
     device: Any = None,
-) -> Any:
+) -> Tensor:
     """A tensor of random numbers from the uniform distribution on [0, 1).
 
     Args:
@@ -97,7 +97,7 @@ def randn(
     dtype: Any = None,
     requires_grad: bool = False,
     device: Any = None,
-) -> Any:
+) -> Tensor:
     """A tensor of random numbers from the standard normal distribution; arguments as for `rand`."""
     found = _drawn_from(generator, device).standard_normal(sizes(shape))
     return leaf(np.asarray(found, dtype or get_default_dtype()), requires_grad)
@@ -111,40 +111,40 @@ def randint(
     dtype: Any = np.int64,
     *,
     device: Any = None,
-) -> Any:
+) -> Tensor:
     """A tensor of random integers from `low` (inclusive) to `high` (exclusive); from zero as `randint(high, size)`."""
     if high is None or isinstance(high, tuple | list):
         low, high, size = 0, low, size if high is None else high
     return leaf(np.asarray(_drawn_from(generator, device).integers(low, high, size), dtype), False)
 
 
-def randperm(count: int, generator: Generator | None = None, *, device: Any = None) -> Any:
+def randperm(count: int, generator: Generator | None = None, *, device: Any = None) -> Tensor:
     """A random permutation of the integers from 0 to `count - 1`."""
     return leaf(_drawn_from(generator, device).permutation(count), False)
 
 
-def rand_like(x: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Any:
+def rand_like(x: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`rand` with the shape of `x`, and its dtype by default."""
     return rand(tuple(x.shape), generator=generator, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def randn_like(x: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Any:
+def randn_like(x: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """`randn` with the shape of `x`, and its dtype by default."""
     return randn(tuple(x.shape), generator=generator, dtype=dtype or x.dtype, requires_grad=requires_grad)
 
 
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Any:
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
     """Random numbers from normal distributions, of these means and standard deviations, or of a shape."""
     shape = np.broadcast_shapes(np.shape(mean), np.shape(std)) if size is None else size
     return mean + std * randn(shape, generator=generator)
 
 
-def bernoulli(p: Any, *, generator: Generator | None = None) -> Any:
+def bernoulli(p: Any, *, generator: Generator | None = None) -> Tensor:
     """Ones with the probabilities `p`, and zeros."""
     return (rand(tuple(p.shape), generator=generator) < p).astype(p.dtype)
 
 
-def multinomial(p: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Any:
+def multinomial(p: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Indices along the last axis, drawn with probabilities in proportion to `p`.
 
     Args:

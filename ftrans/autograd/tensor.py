@@ -133,11 +133,6 @@ class Tensor(Declared):
         return self.array_type.ndim
 
     @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.array_type.size
-
-    @property
     def requires_grad(self) -> bool:
         """Whether operations on it are recorded; can be set for a leaf."""
         if self.window is not None:

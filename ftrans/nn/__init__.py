@@ -108,6 +108,8 @@ __all__ = [
     "vector_to_parameters",
     "vmap",
 ]
+__all__ += layers.__all__
+
 # Where `ftrans.autograd` is their torch, programs of torch write torch.nn, torch.optim and torch.utils.data.
 _PROVIDED.update(
     nn=lambda: _sys.modules[__name__],
@@ -118,7 +120,6 @@ _PROVIDED.update(
 if _typing.TYPE_CHECKING:
     from . import distributions
 else:
-    __all__ += layers.__all__
 
     def __getattr__(name: str) -> _typing.Any:
         # SciPy takes a second to import; models without distributions do without.

@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...base.source import at_line, keep_callers, user_line
 from ...core.program import Program
 from .checks import Checks, Residuals, is_finite
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 _checks: ContextVar[Checks | None] = ContextVar("anomaly checks", default=None)
 # The checks of this thread or task, or None.
 current_checks = _checks.get
@@ -42,7 +43,7 @@ class _Switch:
     def __exit__(self, *_: object) -> None:
         _switched(self._before.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         """`function`, whose calls are checked."""
         target = self._target
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -57,14 +58,14 @@ class _Switch:
                 with _Switch(target):
                     return await function(*args, **kwargs)
 
-            return checked_coroutine
+            return checked_coroutine  # type: ignore[return-value]
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
             with _Switch(target):
                 return function(*args, **kwargs)
 
-        return checked
+        return checked  # type: ignore[return-value]
 
 
 def _switched(checks: Checks | None) -> Checks | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -334,6 +334,10 @@ class ElementCount(int):
 
     shape: tuple[int, ...]
 
+    @overload
+    def __call__(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def __call__(self, dim: int) -> int: ...
     def __call__(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.shape[normal_axis(dim, len(self.shape))]
 

@@ -149,9 +149,9 @@ class Operation:
         ctx._materializes = own._materializes
         # Where this is not traced, what was saved is also what the graph lets go of, once it has been used.
         ctx._saved = (*own._saved, *(x for x in operands if isinstance(x, Tensor)))
-        ctx._of_user = slice(0, len(own._saved))  # type: ignore[attr-defined]
-        ctx._operands = (kwargs, cells, args)  # type: ignore[attr-defined]
-        ctx._changed = changed  # type: ignore[attr-defined]
+        ctx._of_user = slice(0, len(own._saved))
+        ctx._operands = (kwargs, cells, args)
+        ctx._changed = changed
         new = {place: _another(x) for place, x in changed.items()}
         ctx._marked = (*own._marked, *new.values())
         return out, new

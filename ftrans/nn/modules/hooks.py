@@ -264,7 +264,7 @@ class _Unchanged(Function):
     @staticmethod
     def forward(ctx: Context, relay: _Relay, *xs: Any) -> Any:
         ctx.set_materialize_grads(False)
-        ctx.relay = relay  # type: ignore[attr-defined]
+        ctx.relay = relay
         return xs
 
 
@@ -273,7 +273,7 @@ class _Behind(_Unchanged):
 
     @staticmethod
     def backward(ctx: Context, *cts: Any) -> Any:
-        relay = ctx.relay  # type: ignore[attr-defined]
+        relay = ctx.relay
         relay.grad_output = _before_backward(relay.module, relay.outputs.gradients(cts))
         cts = tuple(relay.outputs.taken(relay.grad_output))
         if not relay.inputs.chosen:
@@ -286,6 +286,6 @@ class _Before(_Unchanged):
 
     @staticmethod
     def backward(ctx: Context, *cts: Any) -> Any:
-        relay = ctx.relay  # type: ignore[attr-defined]
+        relay = ctx.relay
         found = _replaced(relay.module, relay.inputs.gradients(cts), relay.grad_output)
         return (None, *relay.inputs.taken(found))
