@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 
@@ -41,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     launching.add_command(commands)
 
     given = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A file or a pipe of Windows takes 250 characters, and a name in a program may have any other.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if given.command == "doctor":
         return doctor.run(given.json)
     if given.command == "trace":

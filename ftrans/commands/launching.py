@@ -134,7 +134,7 @@ class Launched:
 
     def _copy(self, index: int, pipe: Any, stream: Any) -> None:
         for line in pipe:
-            self._print(stream, f"[{index}] {line.decode(errors='replace')}")
+            self._print(stream, f"[{index}] {line.decode('utf-8', errors='replace')}")
 
     def _print(self, stream: Any, line: str) -> None:
         with self._printing:
@@ -148,8 +148,8 @@ def _environment(address: str, count: int, index: int, devices: int | None) -> d
     # Where Python of an environment on Windows starts, it starts another one, whose parent it is.
     if os.name == "posix":
         told[PARENT] = str(os.getpid())
-    # Nobody else needs to reach them; and what they print comes when they print it.
-    told |= {"JAX_COORDINATOR_BIND_ADDRESS": address, "PYTHONUNBUFFERED": "1"}
+    # Nobody else needs to reach them; and what they print comes when they print it, as it is read here.
+    told |= {"JAX_COORDINATOR_BIND_ADDRESS": address, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
     per_process = devices or 1
     ids = range(index * per_process, (index + 1) * per_process)
     told["JAX_LOCAL_DEVICE_IDS"] = ",".join(map(str, ids))

@@ -90,7 +90,7 @@ class DiskCache:
                 # A process may have been killed in the line before.
                 lines = "".join(f"\n{name} {value:08x}\n" for name, value in new.items())
                 # That a folder is full, or gone, is no reason not to compute; JAX has given a warning.
-                with suppress(OSError), open(self.folder / _LIST, "a") as file:
+                with suppress(OSError), open(self.folder / _LIST, "a", encoding="utf-8") as file:
                     file.write(lines)
 
     def _leave(self) -> None:
@@ -147,7 +147,7 @@ def made(path: str | os.PathLike[str]) -> Path:
     folder = Path(path).expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / _LIST, "a"):
+        with open(folder / _LIST, "ab"):
             pass
     except OSError as error:
         raise ValueError(
@@ -195,7 +195,7 @@ def _sum_of(path: Path) -> int | None:
 def _listed(path: Path) -> dict[str, int]:
     """The checksums in a list, without lines that a process was killed in."""
     sums = {}
-    for line in path.read_text(errors="replace").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         name, _, value = line.rpartition(" ")
         if name and len(value) == 8 and not value.strip("0123456789abcdef"):
             sums[name] = int(value, 16)

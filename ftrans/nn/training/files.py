@@ -79,7 +79,7 @@ def files_of_index(path: str | os.PathLike[str]) -> list[Path] | None:
     if not Path(path).exists():
         raise FileNotFoundError(f"there is nothing at {os.fspath(path)!r}{at_line(user_line())}")
     try:
-        names = sorted(set(json.loads(Path(path).read_text())["weight_map"].values()))
+        names = sorted(set(json.loads(Path(path).read_bytes())["weight_map"].values()))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(
             f"{os.fspath(path)} is no index of safetensors files, which has a 'weight_map' of names to files"
