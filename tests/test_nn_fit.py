@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -439,10 +438,25 @@ def test_without_rich(monkeypatch: Any, capsys: pytest.CaptureFixture[str]) -> N
     assert "pip install 'ftrans[nn]'" in capsys.readouterr().err
 
 
-def test_without_ipywidgets(monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    monkeypatch.setattr(progress, "find_spec", lambda name: None)
-    assert type(progress.progress_for(True)) is progress.Lines
+def test_in_a_notebook(monkeypatch: Any) -> None:
+    shown: list[tuple[str, str]] = []
+
+    class Area:
+        def show(self, text: str, page: str) -> None:
+            shown.append((text, page))
+
+    monkeypatch.setattr(progress, "is_in_notebook", lambda: True)
+    monkeypatch.setattr(progress, "Area", Area)
+    monkeypatch.setattr(progress.Page, "every", 0.0)
+    monkeypatch.setattr(progress, "_MOST_LINES", 2)
+    fit(Net(), progress=True, epochs=3)
+    text, page = shown[0]
+    assert text == "epoch 1/3  compiling"
+    assert '<progress value="0" max="4"></progress>' in page
+    assert any("epoch 2/3  3/4  " in text and "samples/s" in text for text, _ in shown)
+    text, page = shown[-1]
+    assert [line.split("  ")[0] for line in text.splitlines()] == ["1 lines before these", "epoch 2/3", "epoch 3/3"]
+    assert "<progress" not in page
 
 
 def test_without_optax(monkeypatch: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.forks import lock
+from ..base.notebooks import AreaFile, is_in_notebook
 from ..base.source import Line, at_line, user_line
 from ..control.rules.host_call import Closable, watch
 from ..control.subprograms import cut, rewired
@@ -73,7 +74,8 @@ class Bar(Closable):
             thread = _this_thread()
             # The bars of inner loops make room for the next ones.
             is_inner = any([shown.thread == thread for shown in open_bars])
-            screen = tqdm(total=self._total, desc=self._description or None, leave=not is_inner, miniters=1)
+            options: dict[str, Any] = {"file": AreaFile(), "ncols": 100} if is_in_notebook() else {}
+            screen = tqdm(total=self._total, desc=self._description or None, leave=not is_inner, miniters=1, **options)
             open_bars.append(Shown(self, thread, screen))
 
     def report(self, count: Any) -> None:

@@ -9,10 +9,10 @@ from ..base.source import at_line, user_line
 def show_progress(wanted: bool | None) -> Progress:
     """Set whether the library shows what it does while that takes more than two seconds.
 
-    Compiling, tracing, derivatives with a `chunk_size`, `prepare`, `check_grads` and solvers that run on NumPy say what
-    they do, and for how long, in one line on stderr, which goes when they are done.  By default they do so in terminals
-    and notebooks, and not where the output is a file or a pipe.  It needs tqdm (`pip install 'ftrans[progress]'`).
-    Loops have bars of their own by `progress=`, and `nn.fit` by its argument.
+    Compiling, tracing, loops, solvers, derivatives with a `chunk_size`, `prepare` and `check_grads` say what they do,
+    and for how long, in one line, which goes when they are done: on stderr in a terminal, below the cell in a notebook.
+    Where the output is a file or a pipe, they do so only if that is asked for.  Outside of notebooks it needs tqdm
+    (`pip install 'ftrans[progress]'`).  Loops have bars of their own by `progress=`, and `nn.fit` by its argument.
 
     Args:
         wanted: True to show it everywhere, False nowhere, None for the default.

@@ -42,12 +42,14 @@ class Primitive(OnNumpy):
         fuses: whether XLA may compute the result again in each equation that uses it, rather than store it.
         convolves: whether XLA on a CPU is faster with channels last (see `xla_channels_last`), so that it pays to
             bring operands into that order.
+        repeats: whether it runs a program again and again, so that it may take long.
     """
 
     name: str = ""
     multiple_results = False
     fuses = False
     convolves = False
+    repeats = False
 
     def __repr__(self) -> str:
         return self.name

@@ -231,6 +231,23 @@ class Program(Storable, Displayed):
         for eqn in self.eqns:
             yield from programs_in(eqn.params)
 
+    def repeating(self) -> Iterator[Eqn]:
+        """The loops and solvers among its equations and those of its sub-programs, the outermost ones."""
+        for eqn in self.eqns:
+            if eqn.primitive.repeats:
+                yield eqn
+            else:
+                for program in programs_in(eqn.params):
+                    yield from program.repeating()
+
+    def running(self) -> str:
+        """What is told of a program with loops or solvers while it runs."""
+        places = [f"{eqn.primitive.name}{f' at {eqn.line!r}' if eqn.line else ''}" for eqn in self.repeating()]
+        first, *others = dict.fromkeys(places)
+        # The program of a loop that is called alone has its name.
+        name = "" if first.startswith(self.name) else f"{printable(self.name)}, "
+        return f"running {name}{first}{f' and {len(others)} more' if others else ''}"
+
     def check(self) -> Program:
         """Check that the program is closed, typed and assigns each variable once; return it.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from ..base.floating_point import LEFT_OUT, LINES, add_user_line, end_sending, send_warnings
 from ..base.names import Names, identifier
 from ..base.observe import current_observer
+from ..base.progress import shows_progress, working
 from ..base.source import Line
 from ..core.primitive import Moving
 from ..core.program import Atom, Const, Eqn, Program, Var
@@ -253,17 +255,20 @@ def compiled(program: Program) -> Callable[[Sequence[Any]], list[Any]]:
             end_sending(token)
 
     ends = program.endings()
-    if not ends:
+    # Loops with a bar of their own need not be told of.
+    is_told = not ends and next(program.repeating(), None) is not None
+    if not ends and not is_told:
         return run
 
-    def run_to_the_end(args: Sequence[Any]) -> list[Any]:
+    def run_for_long(args: Sequence[Any]) -> list[Any]:
         try:
-            return run(args)
+            with working(program.running) if is_told and shows_progress() else nullcontext():
+                return run(args)
         finally:
             for end in ends:
                 end()
 
-    return run_to_the_end
+    return run_for_long
 
 
 def _find_left_out(eqns: Sequence[Eqn], outputs: Sequence[Atom]) -> set[int]:

@@ -20,6 +20,7 @@ from scipy.sparse import issparse
 
 from ..api.jit import jit
 from ..api.progress import bar_of
+from ..base.progress import shows_progress, working
 from ..base.source import at_line, user_line
 from ..core.program import Program, programs_in
 from ..run.costs import program_cost
@@ -244,7 +245,7 @@ def solving(what: str, f: Function, account: Account, progress: bool | str) -> I
 @contextmanager
 def _progress_line(progress: bool | str, what: str, f: Function) -> Iterator[Function]:
     bar = bar_of(what if progress is True else progress, what, None)
-    if bar is None:
+    if bar is None and not shows_progress():
         yield f
         return
     count = 0
@@ -254,9 +255,16 @@ def _progress_line(progress: bool | str, what: str, f: Function) -> Iterator[Fun
     def counted(*args: Any, **kwargs: Any) -> Any:
         nonlocal count
         count += 1
-        bar.report(count)
+        if bar is None:
+            work.advance()
+        else:
+            bar.report(count)
         return f(*args, **kwargs)
 
+    if bar is None:
+        with working(f"{what}, evaluation") as work:
+            yield counted
+        return
     bar()
     try:
         yield counted

@@ -79,6 +79,7 @@ class LinearSolve(MultipleResults):
     """
 
     name = "linear_solve"
+    repeats = True
     memory = Memory.NEW
 
     def type_rule(

@@ -58,6 +58,7 @@ class Root(MultipleResults):
     """
 
     name = "root"
+    repeats = True
     memory = Memory.NEW
 
     def type_rule(self, *types: ArrayType, residual: Program, guide: Program | None, search: Search) -> list[ArrayType]:

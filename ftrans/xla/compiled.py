@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..base.interrupts import uninterrupted
 from ..base.observe import activity, current_observer
-from ..base.progress import working
+from ..base.progress import shows_progress, working
 from ..base.surroundings import NeedsHost, divided, exporting
 from ..core.program import Eqn, Program
 from .execute import about_to_run, all_to_numpy, lower, process, to_numpy, without_copy
@@ -171,6 +171,11 @@ class Compiled:
         self._shared.update([i for i, x in enumerate(outs) if held[id(x)] > 1 or not is_jax_tracer(x)])
 
     @functools.cached_property
+    def _repeats(self) -> bool:
+        # Loops with a bar of their own need not be told of.
+        return next(self.program.repeating(), None) is not None and not self.program.endings()
+
+    @functools.cached_property
     def _large(self) -> frozenset[int]:
         """Large results in memory of their own."""
         types = self.program.out_types
@@ -183,6 +188,11 @@ class Compiled:
             outs: what the call returned, or the first of it.
             args: its arguments.
         """
+        if self._repeats and shows_progress():
+            # XLA computes on, and what is asked for here is waited for.
+            with working(self.program.running):
+                for x in outs:
+                    x.block_until_ready()
         if not self._large:
             return all_to_numpy(outs)
         return [without_copy(x, args) if i in self._large else to_numpy(x) for i, x in enumerate(outs)]

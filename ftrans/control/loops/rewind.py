@@ -51,6 +51,7 @@ class Rewind(MultipleResults):
     """
 
     name = "rewind"
+    repeats = True
     memory = Memory.NEW
 
     def apply(

@@ -56,6 +56,7 @@ class Scan(MultipleResults):
     """
 
     name = "scan"
+    repeats = True
     memory = Memory.NEW
 
     def apply(

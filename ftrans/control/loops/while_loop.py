@@ -51,6 +51,7 @@ class While(MultipleResults):
     """
 
     name = "while"
+    repeats = True
     memory = Memory.NEW
 
     def apply(

@@ -15,6 +15,7 @@ from ...api.jit import jit
 from ...api.loops import while_loop
 from ...autograd.tensor import Tensor
 from ...base.cell import concrete, read
+from ...base.progress import working
 from ...base.source import at_line, user_line
 from ...core.program import Program
 from ...core.trace import Tracer, current_builder
@@ -190,6 +191,7 @@ class LBFGS(GroupedOptimizer):
         losses: list[Any] = []
 
         def evaluate(x: Any) -> tuple[Any, Any]:
+            work.advance()
             write(parameters, _parts(x, like))
             losses.append(closure())
             missing = [path for path, p in self.trained_parameters().items() if p.grad is None]
@@ -209,7 +211,8 @@ class LBFGS(GroupedOptimizer):
         numbers, limits = self._numbers_and_limits()
         start = _vector(before, dtype)
         try:
-            x, memory = minimized(evaluate, start, *evaluate(start), memory, numbers, limits, _python_loop)
+            with working("a step of L-BFGS, evaluation") as work:
+                x, memory = minimized(evaluate, start, *evaluate(start), memory, numbers, limits, _python_loop)
         except BaseException:
             write(parameters, before)
             raise

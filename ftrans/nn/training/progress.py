@@ -1,18 +1,22 @@
-"""Progress of a training: on a terminal by rich, elsewhere as lines."""
+"""Progress of a training: on a terminal by rich, in a notebook below its cell, elsewhere as lines."""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from importlib.util import find_spec
+from collections import deque
 from typing import Any
 
+from ...base.notebooks import Area, is_in_notebook, lines
 from ...base.progress import is_watched
 from .history import shown
 
 # Seconds between two pictures of the bar, and between two lines within an epoch.
-_BAR_EVERY = 0.1
+_BAR_EVERY, _PAGE_EVERY = 0.1, 0.25
 _LINE_EVERY = 30.0
+# So many of the last lines are below the cell of a notebook.
+_MOST_LINES = 200
 _NOT_SHOWN = ("epoch", "step", "seconds", "samples_per_second")
 
 
@@ -107,6 +111,50 @@ class Lines(Progress):
         return (self._epochs - self._epoch + 1) * self._total - self._done
 
 
+class Page(Lines):
+    """The lines in one output of a notebook's cell, with a bar for the current epoch below them."""
+
+    every = _PAGE_EVERY
+
+    def start(self, epochs: int) -> None:
+        super().start(epochs)
+        self._area = Area()
+        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._count = 0
+        self._drawn_at = -math.inf
+
+    def begin(self, epoch: int, total: int | None, done: int) -> None:
+        super().begin(epoch, total, done)
+        self._draw("compiling")
+
+    def _show(self, figures: dict[str, float], seconds: float) -> None:
+        done = "" if self._total is None else f"{self._done}/{self._total}  "
+        self._draw(done + self._text(figures, seconds))
+
+    def _line(self, text: str) -> None:
+        self._lines.append(text)
+        self._count += 1
+
+    def close(self) -> None:
+        self._drawn_at = -math.inf
+        self._draw()
+
+    def _draw(self, current: str = "") -> None:
+        """Show the lines, and what there is of the current epoch, unless that has just been done."""
+        if time.monotonic() - self._drawn_at < self.every:
+            return
+        self._drawn_at = time.monotonic()
+        left = self._count - len(self._lines)
+        shown = [*([f"{left:,} lines before these"] if left else []), *self._lines]
+        page = lines("\n".join(shown)) if shown else ""
+        if current:
+            current = f"epoch {self._epoch}/{self._epochs}  {current}"
+            shown.append(current)
+            bar = "" if self._total is None else f'<progress value="{self._done}" max="{self._total}"></progress>'
+            page += f'<div style="display:flex;align-items:center;gap:1ch">{bar}{lines(current)}</div>'
+        self._area.show("\n".join(shown), page)
+
+
 class Bar(Lines):
     """A bar for the current epoch, below the lines of the previous ones."""
 
@@ -147,17 +195,16 @@ def progress_for(wanted: bool) -> Progress:
     """The progress display for this environment."""
     if not wanted:
         return Progress()
+    if is_in_notebook():
+        return Page()
     if not is_watched():
         return Lines()
-    lines = Lines()
     try:
         import rich.progress  # noqa: F401
     except ImportError:
-        lines.notice("a progress bar needs rich, which is not installed: pip install 'ftrans[nn]'")
-        return lines
-    if "ipykernel" in sys.modules and find_spec("ipywidgets") is None:
-        # rich would warn in each epoch, and show nothing.
-        return lines
+        plain = Lines()
+        plain.notice("a progress bar needs rich, which is not installed: pip install 'ftrans[nn]'")
+        return plain
     return Bar()
 
 
