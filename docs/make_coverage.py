@@ -78,10 +78,10 @@ PLAIN = {
         """,
     },
     "numpy.linalg": {"errors": "LinAlgError"},
-    "scipy.optimize": {"what they hold may be traced": "Bounds LinearConstraint NonlinearConstraint"},
+    "scipy.optimize": {"can hold traced values": "Bounds LinearConstraint NonlinearConstraint"},
     "scipy.special": {
         "errors": "SpecialFunctionError SpecialFunctionWarning errstate geterr seterr",
-        "of whole numbers": """
+        "takes integers": """
             bernoulli erf_zeros euler factorial2 factorialk fresnel_zeros fresnelc_zeros fresnels_zeros stirling2
         """,
     },
@@ -106,17 +106,17 @@ OLD_NAMES = {"numpy": {"row_stack": "vstack", "trapz": "trapezoid"}}
 
 # What the table and the rows do not say.
 REMARKS = {
-    "numpy.arange": "of plain arguments; `ftrans.numpy.arange` takes traced integers",
-    "numpy.histogram": "in its weights; counts are constant",
-    "numpy.bincount": "in its weights",
-    **dict.fromkeys(("numpy.linalg.eig", "numpy.linalg.eigvals", "numpy.roots"), "on a GPU, eigenvalues on the host"),
-    "numpy.heaviside": "in its value at 0",
-    "numpy.nextafter": "in its first argument",
+    "numpy.arange": "takes plain arguments; `ftrans.numpy.arange` takes traced integers",
+    "numpy.histogram": "with respect to the weights; counts are constant",
+    "numpy.bincount": "with respect to the weights",
+    **dict.fromkeys(("numpy.linalg.eig", "numpy.linalg.eigvals", "numpy.roots"), "on a GPU, computes eigenvalues on the host"),
+    "numpy.heaviside": "with respect to the value at 0",
+    "numpy.nextafter": "with respect to the first argument",
     "numpy.sign": "constant for real numbers",
-    "numpy.full": "into which traced values are assigned only if `ftrans.numpy` made it",
-    "numpy.zeros": "into which traced values are assigned only if `ftrans.numpy` made it",
-    "numpy.ones": "into which traced values are assigned only if `ftrans.numpy` made it",
-    "numpy.empty": "into which traced values are assigned only if `ftrans.numpy` made it",
+    "numpy.full": "can take traced elements only if you create it with `ftrans.numpy`",
+    "numpy.zeros": "can take traced elements only if you create it with `ftrans.numpy`",
+    "numpy.ones": "can take traced elements only if you create it with `ftrans.numpy`",
+    "numpy.empty": "can take traced elements only if you create it with `ftrans.numpy`",
 }
 
 
@@ -232,7 +232,7 @@ def _entry(
         namespace.startswith("scipy")
         and getattr(importlib.import_module(f"ftrans.{namespace}"), names[0], 0) is function
     ):
-        return Entry(tuple(names), "constant", remark="of plain arguments")
+        return Entry(tuple(names), "constant", remark="takes plain arguments")
     return Entry(tuple(names), "differentiable" if function in TABLE or namespace in MIRRORED else "")
 
 
@@ -242,7 +242,7 @@ def _differentiable(names: list[str], rows: list[function_rows.Row], remark: str
     ordered = sorted(dtypes, key=lambda d: (d.kind == "c", d.itemsize))
     remarks = ["first derivatives only"] if all(r.order == 1 for r in rows) else []
     if all(r.asks for r in rows):
-        remarks.append("values decide its shape, so not under `jit`, and under `vmap` where it is the same for all")
+        remarks.append("its shape depends on values: not under `jit`, and under `vmap` only if all elements have the same shape")
     places = {runs_on_host(v) for v in variants if not v.asks}
     return Entry(
         tuple(names),
@@ -289,20 +289,24 @@ def _equations(program: Program) -> Iterator[Any]:
 
 INTRODUCTION = """# Supported functions of NumPy and SciPy
 
-What becomes of each public function on traced values, in alphabetical order. `docs/make_coverage.py` writes this page
-from the code and from the rows that the tests run, and a test keeps it complete.
+Look up here whether you can differentiate a function of NumPy or SciPy, and how it runs under `jit`. Functions are in
+alphabetical order.
 
-*Differentiable* functions are tested forward and in reverse, to second order, under `vmap` and under `jit`, in the
-dtypes shown (complex ones in JAX's convention, see [semantics.md](semantics.md)). Compiled, they run as XLA, or call
-SciPy on the host where XLA has no such operation; which of the two can depend on arguments and methods. Derivatives of
-eigenvectors and singular vectors are taken on the host where values are equal. Of an array that is divided over
-devices, the host takes the whole: it is gathered on one device, and the result is whole on each
-([scale.md](scale.md)); `ft.debug.cost` says where.
+*Differentiable* functions have derivatives in forward and reverse mode, to second order, and work under `vmap` and
+`jit`. The tests check this in the dtypes shown; complex numbers follow JAX's convention (see
+[semantics.md](semantics.md#complex-numbers)). Under `jit` a function runs in XLA, or calls SciPy on the host if XLA has
+no such operation; which of the two can depend on arguments and methods. Derivatives of eigenvectors and singular
+vectors are computed on the host if values are equal. If an array is sharded over devices, a function on the host
+gathers it on one device, and the result is replicated on all devices ([scale.md](scale.md)); `ft.debug.cost` says where
+this happens.
 
 *Constant* functions have integer or boolean results, or results that are constant between jumps, so their derivative is
-zero everywhere; or they take plain arguments only.
+zero; or they take plain arguments only.
 
-*Refused* functions raise an error on traced values, which says what stands here.
+*Refused* functions raise an error on traced values. The table gives the reason, and what to write instead.
+
+`docs/make_coverage.py` writes this page from the code and from the rows that the tests run, and a test keeps it
+complete.
 """
 
 
@@ -336,7 +340,7 @@ def of_other_packages() -> list[str]:
         "## Other packages",
         "",
         f"`make test-thirdparty` differentiates functions of {len(packages)} packages under `ft.patch`, in four modes. "
-        "These are refused by their nature:",
+        "In the modes given, these raise an error:",
         "",
         "| function | mode | why |",
         "|---|---|---|",

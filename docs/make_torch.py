@@ -171,10 +171,12 @@ def entries(namespace: str) -> list[Entry]:
 
 INTRODUCTION = """# Names of PyTorch, and what they are here
 
-What the public names of `torch` for training are called here. `docs/make_torch.py` writes this page from the code, and
-a test keeps it complete where torch is installed. Layers, functions, optimizers and distributions of the same name
-take the same arguments, except where a remark says so, and are tested against figures made with torch. Arguments that
-torch keeps for old programs (`size_average`, `reduce`) are left out, so pass options of losses by name.
+Use this page if you port a program from PyTorch: it lists the public names of `torch` for training, and what to write
+for each of them. Layers, functions, optimizers and distributions of the same name take the same arguments, except where
+a remark says otherwise; the tests compare them with figures made with PyTorch. Arguments that PyTorch keeps only for
+old programs (`size_average`, `reduce`) are left out, so pass options of losses by name.
+
+`docs/make_torch.py` writes this page from the code, and a test keeps it complete where PyTorch is installed.
 """
 
 
@@ -189,7 +191,7 @@ def section(namespace: str) -> Iterator[str]:
     yield from wrapped(f"{place} Same: {', '.join(same)}." if same else place)
     rest = [e for e in found if e.kind != "same" or e.remark]
     if rest:
-        yield from ("", "| torch | here | remarks |", "|---|---|---|")
+        yield from ("", "| PyTorch | ftrans | remarks |", "|---|---|---|")
     for e in rest:
         here, remark = (e.remark, "") if e.kind == "other" else (e.kind, e.remark)
         name, _, more = here.partition("; ")

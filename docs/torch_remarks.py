@@ -1,4 +1,4 @@
-"""What docs/make_torch.py cannot see in the code: other names for what torch has, and what to write in their place."""
+"""What docs/make_torch.py cannot see in the code: other names for what torch has, and what to write instead."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _IN_PLACE = "celu elu hardtanh leaky_relu relu rrelu selu threshold"
 # Other names, and remarks behind a semicolon.
 OTHERWISE: dict[str, str] = {
     "torch.nn.CrossMapLRN2d": "`nn.LocalResponseNorm`",
-    "torch.nn.DataParallel": "`nn.data_parallel`; or `nn.shard`: one model over a mesh of devices",
-    "torch.nn.NLLLoss2d": "`nn.NLLLoss`; takes images, too",
+    "torch.nn.DataParallel": "`nn.data_parallel`; or `nn.shard`, which puts one model on a mesh of devices",
+    "torch.nn.NLLLoss2d": "`nn.NLLLoss`; also takes images",
     "torch.nn.Container": "`nn.Module`",
-    "torch.nn.LinearCrossEntropyLoss": "`nn.CrossEntropyLoss`; of `nn.Linear`, which `nn.jit` fuses",
-    "torch.nn.Module.compile": "`nn.jit`; of a function of the model: a whole step is one program",
+    "torch.nn.LinearCrossEntropyLoss": "`nn.CrossEntropyLoss`; after `nn.Linear`: `nn.jit` fuses both",
+    "torch.nn.Module.compile": "`nn.jit`; compile a whole step, as a function of the model",
     "torch.nn.Module.register_backward_hook": "`register_full_backward_hook`",
     "torch.nn.Module.to_empty": "`to`",
     "torch.nn.Module.type": "`to`",
-    f"{_F}.linear_cross_entropy": "`nn.functional.cross_entropy`; of `nn.functional.linear`, which `nn.jit` fuses",
+    f"{_F}.linear_cross_entropy": "`nn.functional.cross_entropy`; after `nn.functional.linear`: `nn.jit` fuses both",
     f"{_F}.native_channel_shuffle": "`nn.functional.channel_shuffle`",
     f"{_F}.conv_tbc": "`nn.functional.conv1d`; with the axes moved: `np.transpose(x, (1, 2, 0))`",
     **_INDICES,
     **{f"torch.nn.init.{name}": f"`nn.init.{name}_`" for name in _OLD_INIT.split()},
     "torch.nn.utils.clip_grad_norm": "`nn.utils.clip_grad_norm_`",
-    "torch.optim.Optimizer": "`nn.Optimizer`; of any transformation of optax",
+    "torch.optim.Optimizer": "`nn.Optimizer`; takes any transformation of Optax",
     "torch.optim.Adafactor": "`nn.Optimizer`; with `optax.adafactor`",
     "torch.optim.Muon": "`nn.Optimizer`; with `optax.contrib.muon`",
     "torch.optim.SparseAdam": "`nn.optim.Adam`; gradients are dense",
@@ -47,14 +47,14 @@ OTHERWISE: dict[str, str] = {
     "torch.autograd.graph.save_on_cpu": "`nn.checkpoint`",
 }
 
-# What to write in place of what is missing.
+# What to write instead of a missing name.
 INSTEAD: dict[str, str] = {
-    "torch.nn.LinearCrossEntropyOptions": "options of kernels, which XLA chooses",
-    "torch.nn.UninitializedBuffer": "a lazy layer, such as `nn.LazyLinear`, which makes its parameters when called",
-    "torch.nn.UninitializedParameter": "a lazy layer, such as `nn.LazyLinear`, which makes its parameters when called",
-    "torch.nn.RNNBase": "a class of `nn.Module` with `nn.functional.rnn`, `lstm` or `gru`",
-    "torch.nn.RNNCellBase": "a class of `nn.Module` with `nn.functional.rnn_cell`, `lstm_cell` or `gru_cell`",
-    "torch.nn.Module.share_memory": "threads share a model as it is; processes have one each (docs/scale.md)",
+    "torch.nn.LinearCrossEntropyOptions": "nothing: XLA chooses its kernels",
+    "torch.nn.UninitializedBuffer": "a lazy layer, such as `nn.LazyLinear`, which creates its parameters at the first call",
+    "torch.nn.UninitializedParameter": "a lazy layer, such as `nn.LazyLinear`, which creates its parameters at the first call",
+    "torch.nn.RNNBase": "a subclass of `nn.Module` that calls `nn.functional.rnn`, `lstm` or `gru`",
+    "torch.nn.RNNCellBase": "a subclass of `nn.Module` that calls `nn.functional.rnn_cell`, `lstm_cell` or `gru_cell`",
+    "torch.nn.Module.share_memory": "nothing: threads share a model, and each process has its own (docs/scale.md)",
     **{f"{_F}.{name}_": f"`x = nn.functional.{name}(x)`" for name in _IN_PLACE.split()},
     f"{_F}.grouped_mm": "a loop of `a[i:j] @ b[k]`, or `np.einsum` for groups of one size",
     f"{_F}.scaled_grouped_mm": "`a.astype(np.float32) * scale` before the product",
@@ -62,38 +62,38 @@ INSTEAD: dict[str, str] = {
     "torch.nn.utils.convert_conv2d_weight_memory_format": "nothing: XLA chooses the layout of arrays",
     "torch.nn.utils.convert_conv3d_weight_memory_format": "nothing: XLA chooses the layout of arrays",
     "torch.optim.swap_in_optimizer_params_and_state": "`nn.functional_call` with the arrays to use",
-    "torch.optim.swa_utils": "`nn.EMA(model)`, `ema.update()` in each step and `with ema.applied():` around evaluation",
-    "torch.optim.swa_utils.update_bn": "`model.train()`, and the batches through the model once more",
-    "torch.distributions.ExponentialFamily": "a class of `nn.distributions.Distribution` with its own `entropy`",
-    "torch.distributions.constraints.dependent": "the constraint itself, made in `__init__` or a property",
-    "torch.distributions.constraints.dependent_property": "a property that makes the constraint",
-    "torch.distributions.constraints.is_dependent": "nothing: constraints are those of the parameters at hand",
+    "torch.optim.swa_utils": "`ema = nn.EMA(model)`, `ema.update()` after each step, and `with ema.applied():` around evaluation",
+    "torch.optim.swa_utils.update_bn": "`model.train()`, then call the model on the batches again",
+    "torch.distributions.ExponentialFamily": "a subclass of `nn.distributions.Distribution` with its own `entropy`",
+    "torch.distributions.constraints.dependent": "the constraint itself, created in `__init__` or in a property",
+    "torch.distributions.constraints.dependent_property": "a property that returns the constraint",
+    "torch.distributions.constraints.is_dependent": "nothing: constraints are made from the actual parameters",
     "torch.distributions.constraints.MixtureSameFamilyConstraint": "`mixture.component_distribution.support`",
     "torch.utils.data.IterDataPipe": "`nn.data.IterableDataset`, or any generator",
     "torch.utils.data.MapDataPipe": "`nn.data.Dataset`",
-    "torch.autograd.set_multithreading_enabled": "nothing: threads may differentiate at the same time",
-    "torch.autograd.forward_ad": "`ft.jvp(f, primals, tangents)`: forward mode is a function of a function",
+    "torch.autograd.set_multithreading_enabled": "nothing: several threads can differentiate at the same time",
+    "torch.autograd.forward_ad": "`ft.jvp(f, primals, tangents)`, which takes a function",
     "torch.autograd.graph.saved_tensors_hooks": "`nn.checkpoint(f)`, or an `autograd.Function`",
     "torch.autograd.graph.disable_saved_tensors_hooks": "nothing: there are no such hooks",
     "torch.autograd.graph.register_multi_grad_hook": "`x.register_hook(f)` of each tensor",
     "torch.autograd.graph.allow_mutation_on_saved_tensors": "`x.clone()` before the change",
-    "torch.autograd.graph.increment_version": "nothing: every change of a tensor is noticed",
+    "torch.autograd.graph.increment_version": "nothing: ftrans notices every change of a tensor",
 }
 
 # About names that are the same.
 REMARKS: dict[str, str] = {
-    "torch.utils.data.DataLoader": "batches are Tensors where samples hold one, or with `tensors=True`",
+    "torch.utils.data.DataLoader": "batches are Tensors if samples hold Tensors, or with `tensors=True`",
     **dict.fromkeys(
         [f"torch.nn.init.{name}_" for name in _DRAWN.split()],
-        "`rng=`, a generator of NumPy, in its place",
+        "pass `rng=`, a NumPy generator, instead",
     ),
     "torch.nn.Embedding": "`Embedding.from_pretrained(table, freeze=False)`",
     "torch.nn.EmbeddingBag": "`EmbeddingBag.from_pretrained(table, freeze=False)`",
-    f"{_F}.embedding": "`max_norm` leaves the table as it is; `nn.Embedding` changes it",
-    f"{_F}.embedding_bag": "`scale_grad_by_freq` as documented, where torch 2.13 computes something else",
+    f"{_F}.embedding": "`max_norm` does not change the table; `nn.Embedding` does",
+    f"{_F}.embedding_bag": "`scale_grad_by_freq` follows the documentation; torch 2.13 computes something else",
     **dict.fromkeys(
         [f"{_F}.max_unpool{n}d" for n in (1, 2, 3)],
-        "of an index that occurs twice, the last value has the gradient; in torch each of them",
+        "if an index occurs twice, only the last value gets a gradient; in torch, each value does",
     ),
-    f"{_F}.multi_head_attention_forward": "its own order of arguments: pass them by name",
+    f"{_F}.multi_head_attention_forward": "the order of arguments differs: pass them by name",
 }
