@@ -109,7 +109,7 @@ REMARKS = {
     "numpy.arange": "takes plain arguments; `ftrans.numpy.arange` takes traced integers",
     "numpy.histogram": "with respect to the weights; counts are constant",
     "numpy.bincount": "with respect to the weights",
-    **dict.fromkeys(("numpy.linalg.eig", "numpy.linalg.eigvals", "numpy.roots"), "on a GPU, computes eigenvalues on the host"),
+    **dict.fromkeys(("numpy.linalg.eig", "numpy.linalg.eigvals", "numpy.roots"), "eigenvalues on the host of a GPU"),
     "numpy.heaviside": "with respect to the value at 0",
     "numpy.nextafter": "with respect to the first argument",
     "numpy.sign": "constant for real numbers",
@@ -242,7 +242,7 @@ def _differentiable(names: list[str], rows: list[function_rows.Row], remark: str
     ordered = sorted(dtypes, key=lambda d: (d.kind == "c", d.itemsize))
     remarks = ["first derivatives only"] if all(r.order == 1 for r in rows) else []
     if all(r.asks for r in rows):
-        remarks.append("its shape depends on values: not under `jit`, and under `vmap` only if all elements have the same shape")
+        remarks.append("shape depends on values: not under `jit`; under `vmap` if it is the same for all")
     places = {runs_on_host(v) for v in variants if not v.asks}
     return Entry(
         tuple(names),

@@ -50,8 +50,8 @@ OTHERWISE: dict[str, str] = {
 # What to write instead of a missing name.
 INSTEAD: dict[str, str] = {
     "torch.nn.LinearCrossEntropyOptions": "nothing: XLA chooses its kernels",
-    "torch.nn.UninitializedBuffer": "a lazy layer, such as `nn.LazyLinear`, which creates its parameters at the first call",
-    "torch.nn.UninitializedParameter": "a lazy layer, such as `nn.LazyLinear`, which creates its parameters at the first call",
+    "torch.nn.UninitializedBuffer": "a lazy layer, such as `nn.LazyLinear`, which makes its parameters when called",
+    "torch.nn.UninitializedParameter": "a lazy layer, such as `nn.LazyLinear`, which makes its parameters when called",
     "torch.nn.RNNBase": "a subclass of `nn.Module` that calls `nn.functional.rnn`, `lstm` or `gru`",
     "torch.nn.RNNCellBase": "a subclass of `nn.Module` that calls `nn.functional.rnn_cell`, `lstm_cell` or `gru_cell`",
     "torch.nn.Module.share_memory": "nothing: threads share a model, and each process has its own (docs/scale.md)",
@@ -62,7 +62,7 @@ INSTEAD: dict[str, str] = {
     "torch.nn.utils.convert_conv2d_weight_memory_format": "nothing: XLA chooses the layout of arrays",
     "torch.nn.utils.convert_conv3d_weight_memory_format": "nothing: XLA chooses the layout of arrays",
     "torch.optim.swap_in_optimizer_params_and_state": "`nn.functional_call` with the arrays to use",
-    "torch.optim.swa_utils": "`ema = nn.EMA(model)`, `ema.update()` after each step, and `with ema.applied():` around evaluation",
+    "torch.optim.swa_utils": "`ema = nn.EMA(model)`, `ema.update()` after each step, `with ema.applied():` to evaluate",
     "torch.optim.swa_utils.update_bn": "`model.train()`, then call the model on the batches again",
     "torch.distributions.ExponentialFamily": "a subclass of `nn.distributions.Distribution` with its own `entropy`",
     "torch.distributions.constraints.dependent": "the constraint itself, created in `__init__` or in a property",
