@@ -1,22 +1,17 @@
 """Every block of Python in README.md and docs/ runs, and prints what the page says it prints.
 
-The blocks of one file follow each other in one namespace.  What a line prints stands behind it in a comment; numbers
-are compared up to rounding.
+The blocks of one file follow each other in one namespace; `doc_pages.py` says how their outputs are compared.
 """
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import doctest
-import io
 import re
 import runpy
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from doc_pages import Runner, blocks_of, is_same
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -25,45 +20,11 @@ OPTIONAL = ("torch", "matplotlib", "emcee", "psychrolib")
 # Each recipe runs by itself (test_recipes.py), and Sphinx writes pages of its own.
 OTHERS = {DOCS / "recipes.md", *DOCS.glob("_build/**/*.md")}
 PAGES = sorted({ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")} - OTHERS)
-BLOCK = re.compile(r"^```(?:python|\{code-cell\} python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PRINTED = re.compile(r"print\(.*\)  # (.+)")
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?)")
-
-
-def blocks(page: Path) -> list[tuple[int, str]]:
-    """The blocks of Python on a page, each with the number of its first line."""
-    text = page.read_text()
-    return [(text[: match.start(1)].count("\n") + 1, match.group(1)) for match in BLOCK.finditer(text)]
 
 
 def test_there_are_pages() -> None:
     assert ROOT / "README.md" in PAGES
-    assert blocks(ROOT / "README.md")
-
-
-def run(block: str, page: Path, line: int, namespace: dict[str, object]) -> None:
-    """Run a block that is no session, statement by statement, and compare what is printed with the comments."""
-    text = "\n" * (line - 1) + block
-    lines = text.splitlines()
-    for statement in ast.parse(text, str(page)).body:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(ast.Module([statement], []), str(page), "exec"), namespace)
-        said = PRINTED.search(lines[statement.end_lineno - 1])
-        if said and isinstance(statement, ast.Expr):
-            assert_same(printed.getvalue().strip(), said.group(1), f"{page.name}:{statement.lineno}")
-
-
-def assert_same(printed: str, said: str, where: str) -> None:
-    """Whether two texts are the same, numbers up to rounding; an ellipsis stands for any text."""
-    if "..." in said:
-        options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        assert doctest.OutputChecker().check_output(said + "\n", printed + "\n", options), f"{where} prints {printed!r}"
-        return
-    words = [" ".join(NUMBER.sub("#", text).split()).replace("[ ", "[") for text in (printed, said)]
-    assert words[0] == words[1], f"{where} prints {printed!r}, the page says {said!r}"
-    numbers = [np.array(NUMBER.findall(text), float) for text in (printed, said)]
-    np.testing.assert_allclose(*numbers, rtol=1e-6, atol=1e-9, err_msg=where)
+    assert blocks_of(ROOT / "README.md")
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -72,18 +33,120 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # A block may write files, or draw.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for line, block in blocks(page):
+    blocks = blocks_of(page)
+    runner = Runner(blocks)
+    for block in blocks:
         for name in OPTIONAL:
-            if re.search(rf"^\s*import {name}\b", block, re.MULTILINE):
+            if re.search(rf"^\s*import {name}\b", block.code, re.MULTILINE):
                 pytest.importorskip(name)
-        if ">>>" in block:
-            test = doctest.DocTestParser().get_doctest(block, namespace, page.name, str(page), line - 1)
-            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-            assert runner.run(test, clear_globs=False).failed == 0
-            namespace = test.globs
-        else:
-            run(block, page, line, namespace)
+        runner.run(block)
+
+
+TABLE = """\
+name     calls      time  share
+exp         12   1.50 ms   75 %
+matmul       3    500 us   25 %
+15 calls of f64[2]: 0.12345678"""
+
+
+def test_outputs_are_compared() -> None:
+    assert is_same(TABLE, TABLE)
+    assert is_same(TABLE, TABLE.replace("0.12345678", "0.12345679"))
+    assert is_same(TABLE, TABLE.replace("0.12345678", "0.12..."))
+    assert is_same(TABLE, "name ...\nmatmul 3 ...: 0.1...")
+    assert is_same(TABLE, "...\n15 calls ...")
+    assert is_same(TABLE, TABLE.replace("1.50 ms", "12 s").replace("75 %", "9.5 %"), measured=True)
+
+
+@pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("0.12345678", "0.12345778", id="a digit"),
+        pytest.param("0.12345678", "0.13...", id="a digit before an ellipsis"),
+        pytest.param("0.12345678", "-0.12345678", id="a sign"),
+        pytest.param("  12  ", "  13  ", id="a whole number"),
+        pytest.param("f64[2]", "f64[3]", id="a type"),
+        pytest.param("matmul", "dot", id="a word"),
+        pytest.param("matmul       3    500 us   25 %\n", "", id="a missing line"),
+        pytest.param("matmul", "sin 1 2 us 0 %\nmatmul", id="an extra line"),
+        pytest.param("\n15 calls of f64[2]: 0.12345678", "", id="a missing end"),
+        pytest.param("name", "head\nname", id="an extra beginning"),
+        pytest.param("matmul       3    500 us   25 %\n15", "...\n14", id="a number behind an ellipsis"),
+        pytest.param("exp         12   1.50 ms   75 %\n", "...\nexp 11\n...\n", id="a number between ellipses"),
+    ],
+)
+def test_outputs_that_differ_are_found(before: str, after: str, measured: bool) -> None:
+    assert before in TABLE
+    assert not is_same(TABLE, TABLE.replace(before, after), measured)
+
+
+PAGE = """\
+```python
+def third(x):
+    return x / 3
+
+
+print(third(2.0))  # 0.6666667
+print([third(1.0), 1.0])
+```
+
+It prints a list:
+
+```text
+[0.3333333, 1.0]
+```
+
+```python
+# solve.py
+import sys
+
+for x in (1.0, 2.0):
+    print(x)  # 1.0 2.0
+print(sys._getframe().f_code.co_filename, sys._getframe().f_lineno)
+```
+
+```text
+solve.py 6
+```
+
+```python
+>>> third(1.0)
+0.3333333
+```
+"""
+
+
+def run_page(text: str, folder: Path) -> None:
+    page = folder / "page.md"
+    page.write_text(text, encoding="utf-8")
+    blocks = blocks_of(page)
+    runner = Runner(blocks)
+    for block in blocks:
+        runner.run(block)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("# 0.6666667", "# 0.6766667", id="a comment"),
+        pytest.param("# 1.0 2.0", "# 1.0", id="a comment in a loop"),
+        pytest.param("in (1.0, 2.0)", "in ()", id="nothing printed where a comment is"),
+        pytest.param("[0.3333333, 1.0]", "[0.3333333, 1.1]", id="a text"),
+        pytest.param("[0.3333333, 1.0]\n", "[0.3333333, 1.0]\n2\n", id="an extra line"),
+        pytest.param("```text\n[0.3333333, 1.0]\n```\n", "", id="what is printed is not on the page"),
+        pytest.param("print([third(1.0), 1.0])\n", "", id="a text, and nothing printed"),
+        pytest.param("solve.py 6", "solve.py 7", id="a number of a line"),
+        pytest.param("```python\n>>>", "```text\nmore\n```\n\n```python\n>>>", id="a text that follows another"),
+        pytest.param(">>> third(1.0)\n0.33", ">>> third(1.0)\n0.34", id="a session"),
+    ],
+)
+def test_a_page_that_lies_is_found(before: str, after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(PAGE, tmp_path)
+    assert before in PAGE
+    with pytest.raises(AssertionError):
+        run_page(PAGE.replace(before, after), tmp_path)
 
 
 def test_pictures_of_patterns_are_current(monkeypatch: pytest.MonkeyPatch) -> None:

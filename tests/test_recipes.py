@@ -7,20 +7,19 @@ import warnings
 from pathlib import Path
 
 import pytest
+from doc_pages import Block, Runner, blocks_of
 
 PAGE = Path(__file__).parent.parent / "docs" / "recipes.md"
 MODULES = {"PyMC": "pymc", "scikit-learn": "sklearn"}
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def sections() -> dict[str, list[tuple[int, str]]]:
-    """The blocks below each heading, with the numbers of their first lines."""
-    text = PAGE.read_text()
-    starts = [(m.start(), m.group(1)) for m in re.finditer(r"^## (.+)$", text, re.MULTILINE)]
-    found: dict[str, list[tuple[int, str]]] = {title: [] for _, title in starts}
-    for block in BLOCK.finditer(text):
-        title = [title for start, title in starts if start < block.start()][-1]
-        found[title].append((text[: block.start(1)].count("\n"), block.group(1)))
+def sections() -> dict[str, list[Block]]:
+    """The blocks below each heading."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    starts = {i: match[1] for i, line in enumerate(lines, 1) if (match := re.match(r"## (.+)", line))}
+    found: dict[str, list[Block]] = {title: [] for title in starts.values()}
+    for block in blocks_of(PAGE):
+        found[starts[max(start for start in starts if start < block.line)]].append(block)
     return found
 
 
@@ -31,9 +30,10 @@ SECTIONS = sections()
 def test_the_recipe_runs(title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(MODULES.get(title, title), exc_type=ImportError)
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "__main__"}
+    blocks = SECTIONS["Setup"] + SECTIONS[title]
+    runner = Runner(blocks)
     with warnings.catch_warnings():
         # What the packages have to say of themselves.
         warnings.simplefilter("ignore")
-        for line, block in SECTIONS["Setup"] + SECTIONS[title]:
-            exec(compile("\n" * line + block, str(PAGE), "exec"), namespace)
+        for block in blocks:
+            runner.run(block)
