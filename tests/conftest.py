@@ -16,6 +16,8 @@ import pytest
 import tables
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# A test that fails shows where in the library.
+os.environ.setdefault("FTRANS_FULL_TRACEBACKS", "1")
 # SciPy's BLAS wakes threads for a matrix of three rows, which takes 500 times as long as the work where CPUs are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What is not divided over devices runs on the first, as it does where there is one.

@@ -11,6 +11,7 @@ import numpy as np
 from ..base import tree
 from ..base.cell import Eager
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import flip, reshape
@@ -21,6 +22,7 @@ Leaves = list[Any]
 Combine = Callable[[Leaves, Leaves], Leaves]
 
 
+@short_tracebacks
 def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Combine all prefixes of a sequence by an associative function: cumulative sums, products, linear recurrences.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..control.cond import cond as primitive
 from ..control.subprograms import rewired
@@ -29,6 +30,7 @@ from .bodies import Function, Leaves, integer_of, known_value, scalar_of, tracer
 from .call import check_function, record_or_run, trace_flat, type_name
 
 
+@short_tracebacks
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
     """Call one of two functions, chosen by a condition that may be traced.
 
@@ -71,6 +73,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     return _choose("cond", pred, index_of, [false_fn, true_fn], ["false_fn", "true_fn"], operands)
 
 
+@short_tracebacks
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """Call one of several functions, chosen by an index that may be traced.
 

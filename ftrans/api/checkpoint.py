@@ -13,6 +13,7 @@ import numpy as np
 from ..base import tree
 from ..base.displayed import Displayed
 from ..base.source import Line, at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..base.type_variables import Params, Result
 from ..control.checkpoints.checkpoint import checkpoint as checkpoint_primitive
@@ -223,6 +224,7 @@ def residuals(f: Callable[Params, Any], argnums: int | Sequence[int] | None = No
 
     check_function(f, "residuals")
 
+    @short_tracebacks
     def residuals_of_f(*args: Params.args, **kwargs: Params.kwargs) -> Residuals:
         leaves, structure = tree.flatten((args, kwargs))
         names, wanted = _names(f, args, kwargs), _wanted(f, args, kwargs, argnums)

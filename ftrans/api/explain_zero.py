@@ -13,6 +13,7 @@ import numpy as np
 from ..base import tree
 from ..base.displayed import Displayed
 from ..base.source import Line, at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..core.interpret import interpret, repeat
 from ..core.program import Eqn, Program, programs_in
@@ -115,6 +116,7 @@ def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Cal
     check_function(f, "explain_zero")
     argnums = None if argnums is None else as_argnums(argnums, "explain_zero")
 
+    @short_tracebacks
     @functools.wraps(f)
     def explain(*args: Any, **kwargs: Any) -> ZeroGradients:
         places = _positions(args) if argnums is None else argnums

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ..base import tree
 from ..base.foreign_arrays import ForeignArrays, is_foreign
+from ..base.tracebacks import leave_out_frames
 from ..base.type_variables import Params, Result
 
 
@@ -28,6 +29,9 @@ def takes_foreign_arrays(
         except ForeignArrays:
             if not are_foreign(args, kwargs):
                 raise
+        except BaseException as error:
+            leave_out_frames(error)
+            raise
         # Not in the handler, or errors of what follows would have this one as their context.
         return cast(Result, ForeignArrays.take(taking, args, kwargs, returns_function))
 

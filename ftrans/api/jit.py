@@ -16,6 +16,7 @@ from ..base.foreign_arrays import ForeignArrays
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.storable import INPUT_NAMES
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..base.type_variables import Params, Result
 from ..core.program import Program
@@ -183,6 +184,7 @@ def trace(f: Callable[Params, Any], rolled: bool = False) -> Callable[Params, Pr
     check_function(f, "trace")
     check_flag(rolled, "trace", "rolled")
 
+    @short_tracebacks
     @functools.wraps(f)
     def trace_of_f(*args: Params.args, **kwargs: Params.kwargs) -> Program:
         leaves, structure = tree.flatten((args, kwargs))

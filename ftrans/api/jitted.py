@@ -11,6 +11,7 @@ from ..base import tree
 from ..base.cell import Eager, concrete
 from ..base.narrow_products import product_dtype
 from ..base.progress import working
+from ..base.tracebacks import leave_out_frames
 from ..control.call import call as call_primitive
 from ..core.trace import Tracer, current_builder
 from ..core.types import ArrayType, type_of
@@ -124,7 +125,11 @@ class Jitted:
 
         @functools.wraps(self.f)
         def jit_of_f(*args: Any, **kwargs: Any) -> Any:
-            return call(args, kwargs)
+            try:
+                return call(args, kwargs)
+            except BaseException as error:
+                leave_out_frames(error)
+                raise
 
         return named(jit_of_f, self.f, "jit")
 

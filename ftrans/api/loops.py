@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..control.checkpoints.recompute import Policy
 from ..control.checkpoints.segments import checkpointed, scan_in_segments
 from ..control.loops.scan import scan as scan_primitive
@@ -34,6 +35,7 @@ from .progress import Bar, bar_of
 Checkpoint = GivenPolicy | int | None
 
 
+@short_tracebacks
 def scan(
     f: Function,
     init: Any,
@@ -111,6 +113,7 @@ def scan(
     return _run_scan(body, first, elements.leaves, lambda xs: xs, length, bool(reverse), unroll, how, bar)
 
 
+@short_tracebacks
 def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False) -> Any:
     """Apply `f` to each element along the leading axis, one after the other.
 
@@ -137,6 +140,7 @@ def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | st
     return scan(lambda _, x: (None, f(x)), None, xs, checkpoint=checkpoint, progress=progress)[1]
 
 
+@short_tracebacks
 def while_loop(
     cond_fun: Function,
     body_fun: Function,
@@ -232,6 +236,7 @@ def while_loop(
     return tree.unflatten(first.structure, outs)
 
 
+@short_tracebacks
 def fori_loop(
     lower: Any,
     upper: Any,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_variables import Params
 from ..core.trace import Tracer
 from ..structure.entries import NotStructured
@@ -84,6 +85,7 @@ def _function(f: Function, argnums: Argnums, at: Any, of_hessian: bool) -> Funct
     options = Options(of_hessian, "csr", "auto", None, None, has_aux=False, with_value=False)
     derivative = SparseDerivative(f, argnums, options, name)
 
+    @short_tracebacks
     @functools.wraps(f)
     def sparsity_of_f(*args: Any, **kwargs: Any) -> Sparsity:
         if at is not None:

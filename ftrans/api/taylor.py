@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_variables import Params
 from ..core.program import Program
 from ..structure.taylor.bilaplacian import bilaplacian as bilaplacian_program
@@ -19,6 +20,7 @@ from .derivatives import Argnums, Function, active_inputs, checked_like, trace_a
 from .laplacians import trace_real
 
 
+@short_tracebacks
 def taylor(f: Function, x: Any, v: Any, order: int) -> list[Any]:
     """The Taylor coefficients of a function along a line.
 
@@ -53,6 +55,7 @@ def taylor(f: Function, x: Any, v: Any, order: int) -> list[Any]:
     return [tree.unflatten(traced.structure, [row[k] for row in rows]) for k in range(count + 1)]
 
 
+@short_tracebacks
 def jet(
     fun: Function, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True
 ) -> tuple[Any, Any]:
@@ -106,6 +109,7 @@ def jet(
     return tree.unflatten(structure, [row[0] for row in rows]), tree.unflatten(structure, [row[1:] for row in rows])
 
 
+@short_tracebacks
 def directional_derivative(f: Function, x: Any, *vs: Any) -> Any:
     """The derivative of a function along several directions, one after the other: `D^k f(x)[v1, ..., vk]`.
 
@@ -231,6 +235,7 @@ def bilaplacian(
             f"chunk_size of bilaplacian is a number of directions, not {chunk_size!r}{at_line(user_line())}"
         )
 
+    @short_tracebacks
     @functools.wraps(f)
     def bilaplacian_of_f(*args: Any, **kwargs: Any) -> Any:
         chosen, traced, rebuild_aux = trace_real(f, args, kwargs, argnums, "bilaplacian", has_aux)

@@ -14,6 +14,7 @@ from ..api.call import call_on_recorded
 from ..base.foreign import assigns_element, without_name_of_method
 from ..base.narrow_products import product_dtype
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..core.program import Program
 from ..core.trace import Tracer
@@ -299,6 +300,7 @@ def _unpickled(array: Any, requires_grad: bool) -> Tensor:
     return found.requires_grad_() if requires_grad else found
 
 
+@short_tracebacks
 def _backward(
     self: Tensor,
     gradient: Any = None,

@@ -10,6 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any, ParamSpec, TypeVar
 
 from .source import at_line, user_line
+from .tracebacks import leave_out_frames
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -70,7 +71,11 @@ class Made:
         self._function, self._make, self._args, self._kwargs = function, make, args, kwargs
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except BaseException as error:
+            leave_out_frames(error)
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -102,7 +107,11 @@ def makes_picklable(make: Callable[P, Result]) -> Callable[P, Result]:
 
     @functools.wraps(make)
     def making(*args: P.args, **kwargs: P.kwargs) -> Any:
-        made: Any = make(*args, **kwargs)
+        try:
+            made: Any = make(*args, **kwargs)
+        except BaseException as error:
+            leave_out_frames(error)
+            raise
         return Made(made, making, args, kwargs) if type(made) is FunctionType else made
 
     return making

@@ -3,6 +3,7 @@
 from ..api.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from ..api.anomaly.report import AnomalyError
 from ..base.source import scope
+from ..base.tracebacks import full_tracebacks
 from . import plots
 from .cost import CostReport, cost
 from .draw import draw
@@ -21,6 +22,7 @@ __all__ = [
     "detect_anomaly",
     "draw",
     "explain",
+    "full_tracebacks",
     "is_anomaly_enabled",
     "plots",
     "profile",

@@ -8,6 +8,7 @@ from typing import Any
 from ..api.jit import trace
 from ..base import html, tree
 from ..base.source import Line, at_line
+from ..base.tracebacks import short_tracebacks
 from ..core.program import Program, programs_in
 from ..run.costs import flops as eqn_flops
 from ..run.costs import nbytes as eqn_nbytes
@@ -158,6 +159,7 @@ def cost(f: Callable[..., Any]) -> Callable[..., CostReport]:
         1152.0
     """
 
+    @short_tracebacks
     def cost_of_f(*args: Any, **kwargs: Any) -> CostReport:
         program = trace(f)(*args, **kwargs)
         compiled, arrays = Compiled(program), tree.flatten((args, kwargs))[0]

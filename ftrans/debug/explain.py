@@ -17,6 +17,7 @@ from ..api.sparsity import Sparsity
 from ..base import tree
 from ..base.observe import observing
 from ..base.source import Line, at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..core.primitive import ProgramCall
 from ..core.program import Eqn, Program, programs_in
@@ -40,6 +41,7 @@ _SECONDS, _MOST_CALLS = 0.2, 20
 _LONG = 1.0
 
 
+@short_tracebacks
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """Say what a function costs and why: one report of its size, operations, memory, sparsity, fusion and times.
 

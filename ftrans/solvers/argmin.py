@@ -12,6 +12,7 @@ from ..api.call import check_function, name_of, record_or_run, trace_flat
 from ..api.vectors import Captured, Vector, check_limits
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer, building
@@ -51,6 +52,7 @@ class ArgminInfo(NamedTuple):
     multipliers: Any
 
 
+@short_tracebacks
 def argmin(
     f: Function,
     x0: Any,

@@ -11,6 +11,7 @@ from ..api.call import check_function, name_of, record_or_run, trace_flat
 from ..api.vectors import Captured, SolverInfo, Vector, check_limits
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..control.convergence import required
 from ..core.interpret import inline
 from ..core.program import Const, Program
@@ -31,6 +32,7 @@ _SCIPY = ("hybr", "lm", "broyden1", "broyden2", "anderson", "linearmixing", "dia
           "df-sane")  # fmt: skip
 
 
+@short_tracebacks
 def root(
     f: Function,
     x0: Any,
@@ -109,6 +111,7 @@ def root(
     return _solved(unknown, residual, guide, search, info)
 
 
+@short_tracebacks
 def fixed_point(
     f: Function,
     x0: Any,

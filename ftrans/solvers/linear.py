@@ -11,6 +11,7 @@ from ..api.call import name_of, record_or_run
 from ..api.vectors import Captured, SolverInfo, Vector, check_limits
 from ..base import tree
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..control.convergence import required
 from ..control.loops.while_loop import while_
@@ -44,6 +45,7 @@ _NOT_LINEAR = (
 _SLACK = 1.1
 
 
+@short_tracebacks
 def linear_solve(
     A: Any,
     b: Any,

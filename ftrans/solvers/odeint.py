@@ -21,6 +21,7 @@ from ..api.vmap import vmap
 from ..base import tree
 from ..base.foreign_arrays import is_foreign
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..control.convergence import required
 from ..control.rules.custom_rule import Linearized, Rule, custom
@@ -51,6 +52,7 @@ class OdeInfo(NamedTuple):
     success: Any
 
 
+@short_tracebacks
 def odeint(
     f: Callable[..., Any],
     y0: Any,

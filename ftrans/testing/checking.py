@@ -12,6 +12,7 @@ from ..api.call import name_of, trace_flat, type_name
 from ..base import tree
 from ..base.progress import working
 from ..base.source import at_line, user_line
+from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..core.primitive import MissingRule
 from ..core.program import Program
@@ -31,6 +32,7 @@ _SMALL_STEP = 1 / 3
 _SAME = 1e4
 
 
+@short_tracebacks
 def check_grads(
     f: Callable[..., Any],
     *args: Any,
@@ -103,10 +105,10 @@ def check_grads(
     """
     settings = _settings(order, modes, eps, atol, rtol, nondet_tol, seed)
     given = _Arguments.of(f, args)
-    warn_of_small_step(eps, given.leaves, name_of(f))
+    warn_of_small_step(eps, given.leaves, name_of(f), 3)
     with working(f"checking the derivatives of {name_of(f)}"):
         report = _checked(f, given, settings)
-    return report.passed("check_grads", raise_exception, stacklevel=2)
+    return report.passed("check_grads", raise_exception, stacklevel=3)
 
 
 def check_program(
@@ -296,7 +298,7 @@ def _settings(
     return Settings(order, chosen, eps, atol, rtol, nondet_tol, seed)
 
 
-def warn_of_small_step(eps: float | None, values: Arrays, name: str, stacklevel: int = 2) -> None:
+def warn_of_small_step(eps: float | None, values: Arrays, name: str, stacklevel: int) -> None:
     """Warn if a step of differences is small for the precision of the arguments of a function."""
     for index, x in enumerate(values if eps is not None else ()):
         unit = rounding_unit(x.dtype)

@@ -12,6 +12,7 @@ from ...autograd.hooks import Handle
 from ...base.cell import Eager
 from ...base.forward_code import ArrayContainer, in_forward, plain_arguments, reading, speaking
 from ...base.source import scope
+from ...base.tracebacks import leave_out_frames
 from ...base.tree import LEAVES
 from ...core.trace import current_builder
 from ...numpy.torch_names import add_hint
@@ -31,7 +32,11 @@ class CalledModule(BareModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if reading.get() is None:
             # What is noted for the code inside is gone with the context, whatever happens.
-            return copy_context().run(self._call_outermost, args, kwargs)
+            try:
+                return copy_context().run(self._call_outermost, args, kwargs)
+            except BaseException as error:
+                leave_out_frames(error)
+                raise
         running, calls_user = _running.get(), speaking.get()
         inner = _running.set((*running, self))
         borrowed: list[Any] = []

@@ -10,6 +10,7 @@ import numpy as np
 from ...api.checkpoint import GivenPolicy
 from ...api.loops import scan as loop
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ...base.type_questions import is_plain
 from ..cells.kinds import Parameter
 from ..transformations.traces import differences, share_constants
@@ -76,6 +77,7 @@ def unstack_modules(module: M) -> list[M]:
     ]
 
 
+@short_tracebacks
 def scan(modules: Sequence[Module] | Module, x: Any, *args: Any, checkpoint: bool | GivenPolicy | int = False) -> Any:
     """Apply layers of equal structure one after another, as one loop whose body is traced and compiled once.
 

@@ -12,6 +12,7 @@ from ...api.call import type_name
 from ...base.cell import read
 from ...base.lookalikes import refuse_lookalike
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ...xla import is_deleted, is_traced
 from ..cells.array_cell import ArrayCell, deleted_error
 from ..cells.inplace import require_numbers
@@ -41,6 +42,7 @@ def state_of(module: Module) -> dict[str, Any]:
     return {path: cell.value for path, cell in zip(graph.paths, graph.cells, strict=True)}
 
 
+@short_tracebacks
 def functional_call(model: Module, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
     """Call a module with other arrays in its cells, without changing it.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base import tree
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ..modules.module import Module
 from ..modules.roots import require_module
 from ..transformations.jit import jit
@@ -19,6 +20,7 @@ from .placement import placement_for
 from .steps import Averages, arguments_of, batch_of, validation_step
 
 
+@short_tracebacks
 def evaluate(
     model: Module,
     data: Any,
@@ -75,6 +77,7 @@ def evaluate(
     return {**dict(zip(measure.names, averages.means(), strict=False)), **measure.values()}
 
 
+@short_tracebacks
 def predict(model: Module, data: Any, *, has_target: bool = False) -> Any:
     """The outputs of a model for all samples of data, in evaluation mode.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...base.narrow_products import exact_products, product_dtype
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ..cells.kinds import RngState
 from ..devices.placing import place_state
 from ..mixed_precision.autocast import precision_named
@@ -33,6 +34,7 @@ from .steps import Gathered, training_step
 from .stopping import Best
 
 
+@short_tracebacks
 def fit(
     model: Module,
     data: Any,

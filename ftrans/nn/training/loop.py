@@ -264,7 +264,7 @@ class Training:
                 f"the batches hold {wide}, wider than the parameters of the model: the step computes in {wide}, which "
                 f"takes at least twice the time; convert the data once, x.astype(np.float32){at_line(user_line())}",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
 
     # Checkpoints

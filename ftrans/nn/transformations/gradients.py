@@ -13,6 +13,7 @@ from ...api.taps import tap
 from ...base import tree
 from ...base.cell import read
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ...base.type_variables import Aux, Params, Result
 from ...core.trace import current_builder
 from ..cells.kinds import Parameter
@@ -102,6 +103,7 @@ def value_and_grad(
     """
     settings = _Settings("value_and_grad", f, argnums, has_aux, tuple(capture), loss_scale)
 
+    @short_tracebacks
     @functools.wraps(f)
     def value_and_grad_of_f(*args: Any, **kwargs: Any) -> Any:
         return settings.run(args, kwargs)
@@ -141,6 +143,7 @@ def grad(f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool 
     """
     settings = _Settings("grad", f, argnums, has_aux, (), None)
 
+    @short_tracebacks
     @functools.wraps(f)
     def grad_of_f(*args: Any, **kwargs: Any) -> Any:
         value, gradients = settings.run(args, kwargs)

@@ -15,6 +15,7 @@ from ...base import tree
 from ...base.contexts import in_own_context
 from ...base.forward_code import reading
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ...core.trace import current_builder
 from .. import random
 from ..cells.array_cell import ArrayCell
@@ -64,6 +65,7 @@ def vmap(
         (4, 1, 3)
     """
 
+    @short_tracebacks
     @functools.wraps(f)
     def vmap_of_f(*args: Any, **kwargs: Any) -> Any:
         return _Call(f, in_axes, axis_size, args, kwargs).run(out_axes)

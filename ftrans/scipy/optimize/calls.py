@@ -22,6 +22,7 @@ from ...api.vectors import Captured
 from ...base import tree
 from ...base.keys import Identity, exact
 from ...base.source import at_line, user_line
+from ...base.tracebacks import short_tracebacks
 from ...control.rules.black_box import Code, black_box
 from ...core.interpret import inline
 from ...core.program import Program
@@ -76,6 +77,7 @@ def entering(original: Function, plain: Function | None = None) -> Callable[[Cal
 def _form(original: Function, solve: Function, traced: Callable[[Call], Any]) -> Function:
     signature = inspect.signature(solve)
 
+    @short_tracebacks
     @functools.wraps(solve)
     def call(*args: Any, **kwargs: Any) -> Any:
         if current_builder() is None:
