@@ -334,6 +334,23 @@ def test_methods_of_objects_of_scipy() -> None:
         ft.grad(lambda x: np.sum(scipy.linalg.schur(x)[0]))(np.eye(2))
 
 
+def test_functions_of_scipy_whose_decorator_fails() -> None:
+    """As some do from SciPy 1.18 on, where what they were given becomes an array of objects."""
+    source = """
+def decorated(f):
+    def wrapper(x):
+        if hasattr(x, "dtype"):
+            raise TypeError("dtype=object")
+        return f(x)
+    return wrapper
+"""
+    namespace: dict[str, Any] = {"__name__": "scipy._decorators"}
+    exec(compile(source, str(Path(scipy.__file__).with_name("_decorators.py")), "exec"), namespace)
+    schur = namespace["decorated"](scipy.linalg.schur)
+    with pytest.raises(TypeError, match=r"scipy\.linalg\.schur cannot.*the Schur form has no derivative"):
+        ft.grad(lambda x: np.sum(schur(x)[0]))(np.eye(2))
+
+
 def test_functions_of_scipy_that_are_not_mirrored() -> None:
     with pytest.raises(TypeError, match=r"scipy\.stats\.levy\.pdf cannot.*no such function"):
         ft.grad(lambda x: scipy.stats.levy.pdf(x))(2.0)

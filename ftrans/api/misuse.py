@@ -8,7 +8,7 @@ import struct
 import sys
 from itertools import takewhile
 from traceback import walk_tb
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -275,11 +275,13 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
         error: what was raised.
         asked: whether a traced value was asked for a number, as by compiled code that calls a function of the user.
     """
-    calls = [_name_and_arguments(frame) for frame in _frames_within("scipy", error, below=("ftrans", "numpy"))]
+    frames = _frames_within("scipy", error, below=("ftrans", "numpy"))
+    calls = [_name_and_arguments(frame) for frame in frames]
     if not calls or not (asked or any(takes_tracer for _, takes_tracer in calls)):
         return None
-    # Decorators of SciPy have names of their own.
-    name = next((name for name, _ in calls if _is_public(name)), calls[0][0])
+    # Decorators of SciPy have names of their own, and may fail before they call the function.
+    names = [name for name, _ in calls] + [name for frame in frames for name in _names_of_decorated(frame)]
+    name = next(filter(_is_public, names), names[0])
     if name.endswith(".__getattr__"):
         # A result has no such attribute.
         return None
@@ -301,13 +303,24 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     return f"{name} cannot be applied to traced values, because NumPy's protocols do not reach it: {advice}"
 
 
+def _public_path(module: str) -> list[str]:
+    """The public part of the name of a module: names that begin with an underscore are not."""
+    return list(takewhile(lambda part: not part.startswith("_"), module.split(".")))
+
+
+def _names_of_decorated(frame: FrameType) -> list[str]:
+    """The public names of the functions of SciPy that what runs in a frame was made of."""
+    kept = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
+    paths = [(_public_path(f.__module__ or ""), f.__name__) for f in kept if isinstance(f, FunctionType)]
+    return [".".join([*path, name]) for path, name in paths if path[:1] == ["scipy"]]
+
+
 def _name_and_arguments(frame: FrameType) -> tuple[str, bool]:
     """The public name of the function that runs in a frame, and whether a traced value is among its arguments."""
     names, rest, keywords, values = inspect.getargvalues(frame)
     owner: Any = values.get("self")
-    # Modules that begin with an underscore are not public.
     module = frame.f_globals["__name__"]
-    path = list(takewhile(lambda part: not part.startswith("_"), module.split(".")))
+    path = _public_path(module)
     if owner is not None:
         path.append(_name_of_owner(owner, sys.modules.get(".".join(path))))
     # What Cython compiled is named with its module.
