@@ -293,3 +293,29 @@ def test_containers_stay_cheap(net):
     assert nn.split(net)[0] is structure
     net.norm.eval()
     assert nn.split(net)[0] is not structure
+
+
+def test_changes_of_parameters_that_would_be_lost_are_errors() -> None:
+    nn.manual_seed(0)
+    model = nn.Linear(2, 1)
+    optimizer = nn.optim.SGD(model.parameters(), lr=0.1)
+    x = np.ones((3, 2), np.float32)
+
+    def step(model, optimizer):
+        loss, gradients = nn.value_and_grad(lambda model: (model(x) ** 2).sum())(model)
+        optimizer.step(gradients)
+        return loss
+
+    def halve(model):
+        model.weight.value = model.weight.value / 2
+        return model(x).sum()
+
+    for transform in (ft.jit, lambda f: ft.vmap(f, in_axes=None, axis_size=2)):
+        with pytest.raises(
+            RuntimeError, match=r"step changes .*\.params\.0 of SGD, .* Write nn\.jit in place of ft\.jit"
+        ):
+            transform(step)(model, optimizer)
+    nn.jit(step)(model, optimizer)
+    # A change that a result depends on is none that is lost.
+    np.testing.assert_allclose(ft.jit(halve)(model), model(x).sum() / 2 + 1.5 * model.bias.value.item(), rtol=1e-5)
+    assert ft.jit(lambda model: (halve(model), model)[1])(model).weight.value[0, 0] == model.weight.value[0, 0] / 2

@@ -223,6 +223,8 @@ def _traced(
         aux_leaves, rebuild_aux = _auxiliary(aux) if has_aux else ([], None)
         guards = [Tracer(builder, guard.atom) for guard in builder.guards] if with_guards else []
         program = builder.finish([*leaves, *aux_leaves, *guards], name_of(f))
+        for check in builder.checks:
+            check(program)
     return Traced(program, builder.captures.values, structure, builder), rebuild_aux
 
 

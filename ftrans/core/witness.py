@@ -34,6 +34,7 @@ class CodeBuilder(Builder):
 
     Attributes:
         assumed: strides of inputs that the program depends on.
+        checks: what is called with the program when it is finished, to raise if it is not what the code means.
 
     Args:
         types: types of the program's explicit inputs.
@@ -60,6 +61,7 @@ class CodeBuilder(Builder):
         if has_one_shape and self.captures.originals is None:
             self.captures.originals = {}
         self.assumed: dict[int, tuple[int, ...]] = {}
+        self.checks: list[Callable[[Program], None]] = []
         self.handling = Handling()
         # The handling of floating-point errors when it was last compared.
         self._compared: tuple[Handling, Reaction | None] = (self.handling, None)

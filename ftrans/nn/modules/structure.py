@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ...base.source import at_line
+from ...core.program import Program, needed_eqns
+from ...core.trace import Tracer, current_builder
+from ...core.witness import CodeBuilder
 from ..cells.array_cell import ArrayCell
+from ..cells.kinds import Parameter
 from .bare import REMEMBERED, BareModule
 from .graph import graph_of, without_types
 from .nested import attributes, parts_of, rebuilt
@@ -35,6 +41,11 @@ class Structure:
         module = _with_cells_of_its_own(self._skeleton, made)
         for cell, array in zip(self._cells, arrays, strict=True):
             made[id(cell)].array = array
+        builder = current_builder()
+        if isinstance(builder, CodeBuilder):
+            cells = [made[id(cell)] for cell in self._cells]
+            given = [(cell, path, cell.held) for cell, path in zip(cells, self.paths) if isinstance(cell, Parameter)]
+            builder.checks.append(lambda program: _require_changes_used(program, type(module).__name__, given))
         return module
 
     def __eq__(self, other: object) -> bool:
@@ -45,6 +56,27 @@ class Structure:
 
     def __repr__(self) -> str:
         return f"Structure({self._skeleton!r})"
+
+
+def _require_changes_used(program: Program, kind: str, given: Iterable[tuple[Parameter, str, Any]]) -> None:
+    """Raise if the code has changed parameters of a copy of a module, and no result depends on any change.
+
+    Args:
+        program: what was recorded of the code.
+        kind: the class of the module.
+        given: parameters, their paths, and the arrays that they held before.
+    """
+    changed = [(cell.held, path) for cell, path, array in given if cell.held is not array and type(cell.held) is Tracer]
+    if not changed:
+        return
+    used = {a for eqn in needed_eqns(program.eqns, program.outputs) for a in eqn.operands}.union(program.outputs)
+    if used.isdisjoint([value.atom for value, _ in changed]):
+        value, path = changed[0]
+        raise RuntimeError(
+            f"{program.name} changes {path} of {kind}, which it was given as an argument, and the new value would be "
+            "lost: the transformations of ftrans pass modules and optimizers by value. Write nn.jit in place of ft.jit "
+            f"(or nn.grad, nn.vmap ...), which writes changes back; or return the {kind}{at_line(value.line())}"
+        )
 
 
 def _with_cells_of_its_own(x: Any, made: dict[int, Any]) -> Any:
