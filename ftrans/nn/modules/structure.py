@@ -44,7 +44,11 @@ class Structure:
         builder = current_builder()
         if isinstance(builder, CodeBuilder):
             cells = [made[id(cell)] for cell in self._cells]
-            given = [(cell, path, cell.held) for cell, path in zip(cells, self.paths) if isinstance(cell, Parameter)]
+            given = [
+                (cell, path, cell.held)
+                for cell, path in zip(cells, self.paths, strict=True)
+                if isinstance(cell, Parameter)
+            ]
             builder.checks.append(lambda program: _require_changes_used(program, type(module).__name__, given))
         return module
 
