@@ -34,10 +34,10 @@ from .call import check_function, record_or_run, trace_flat, type_name
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
     """Call one of two functions, chosen by a condition that may be traced.
 
-    Only the chosen function runs.  Under `vmap` with a condition for each element of the batch, a function that some
-    element chooses runs on the whole batch at once; the elements that do not choose it are given the operands of one
-    that does, so it never sees operands that were not meant for it.  A function that no element chooses does not run.
-    With a Python bool as condition, the function is called directly.
+    Only the chosen function runs.  Under `vmap` with a condition for each element of the batch, a function that at
+    least one element chooses runs on the whole batch at once.  Elements that do not choose it are replaced by one that
+    does, so the function never gets operands that were not meant for it.  A function that no element chooses does not
+    run.  With a Python bool as condition, the function is called directly.
 
     Args:
         pred: a bool, or a bool array of shape ().  A number is true unless it is zero.

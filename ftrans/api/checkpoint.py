@@ -46,28 +46,27 @@ def checkpoint(
 def checkpoint(f: Function | None = None, *, policy: GivenPolicy = "nothing", memory_budget: int | None = None) -> Any:
     """Make reverse mode keep fewer values of a function, and recompute the others in the backward pass.
 
-    Values and derivatives stay the same, of all orders and in all modes; outside of derivatives nothing changes.
-    With the policy "nothing" the function runs once more in the backward pass, so a gradient takes about 4/3 of the
-    time.  Recomputing a function needs the memory of all its values, so checkpoint parts of a function (the layers
-    of a network) rather than the whole.  With a budget, values are recomputed one by one as the backward pass needs
-    them, so a whole function can be given one.
+    Values and derivatives of all orders and in all modes stay the same.  With the policy "nothing" the function runs
+    once more in the backward pass, so a gradient takes about 4/3 of the time.  Recomputing a function needs the memory
+    of all its values, so checkpoint parts of a function (the layers of a network) rather than the whole.  With a
+    budget, values are recomputed one by one as the backward pass needs them, so you can checkpoint a whole function.
 
     The budget covers everything that `residuals` lists for the checkpointed function: intermediate values, and those
     arguments and closed-over arrays that the backward pass needs.  The backward pass takes further memory for the
-    values that it is recomputing, and for cotangents.  The budget holds for the first derivative; for higher ones, the
-    two passes of the first keep their inputs.  Under `vmap(grad(f))` it holds for each example, in `grad` of a vmapped
-    function for the whole batch.
+    values that it is recomputing, and for cotangents.  The budget applies to the first derivative; for higher ones, the
+    two passes of the first keep their inputs.  In `vmap(grad(f))` it applies to each example, in `grad` of a vmapped
+    function to the whole batch.
 
     Args:
         f: the function.  If omitted, a decorator is returned.  Arguments that are not traced are passed on unchanged.
-        policy: what is kept.  "nothing": the arguments only.  "everything": all that the backward pass needs, as
+        policy: what to keep.  "nothing": only the arguments.  "everything": all values that the backward pass needs, as
             without `checkpoint`.  "dots": the arguments and the results of matrix products.  A sequence of names: the
-            arguments, and values that `tap(name, x)` has given one of these names.  Or a function of the name of a
-            primitive, the types of its results and its parameters, that returns whether to keep these results if the
-            backward pass needs them.
-        memory_budget: instead of a policy, the largest number of bytes to keep; the values are chosen such that the
-            estimated cost of recomputing the others is minimal.  Finding them takes some thirty minimum cuts, once
-            for each program.
+            arguments, and the values that `tap(name, x)` names so.  Or a function of the name of a primitive, the types
+            of its results and its parameters, which returns whether to keep these results if the backward pass needs
+            them.
+        memory_budget: instead of a policy, the largest number of bytes to keep.  The values are chosen so that the
+            estimated cost of recomputing the others is minimal.  Finding them takes about thirty minimum cuts, once for
+            each program.
 
     Returns:
         A function of the same arguments with the same results.
@@ -75,8 +74,8 @@ def checkpoint(f: Function | None = None, *, policy: GivenPolicy = "nothing", me
     Raises:
         TypeError: the policy is none of these, both a policy and a budget are given, the budget is not an integer, or
             `f` assigns to an argument in place.
-        ValueError: there is no policy of that name; or, when the function is differentiated, the budget cannot be met:
-            the message gives the smallest one that can.
+        ValueError: there is no policy of that name; or, when the function is differentiated, the budget cannot be met;
+            the message gives the smallest possible budget.
 
     Example:
         >>> import numpy as np, ftrans as ft

@@ -103,9 +103,9 @@ class Coloring:
 
 
 def coloring(sparsity: Any, kind: Kind = "column", order: Order = "smallest_last", seed: int | None = None) -> Coloring:
-    """Colour a sparse matrix, so that products with as many vectors as there are colours determine all entries.
+    """Colour the columns or rows of a sparse matrix, so that one product per colour determines all entries.
 
-    The colouring is greedy: one column or row after another takes the first colour that is free.
+    The colouring is greedy: each column or row in turn takes the first free colour.
 
     Args:
         sparsity: the pattern: a `Sparsity`, a sparse matrix of SciPy or an array with two axes.
@@ -113,12 +113,12 @@ def coloring(sparsity: Any, kind: Kind = "column", order: Order = "smallest_last
             and products `v @ J`; "bidirectional": both kinds of products, for a matrix with some full rows and some
             full columns; "star" and "acyclic": for a symmetric matrix and products `H @ v`, where each entry is read
             from one product, or found by substitution from fewer of them.
-        order: the order in which they take colours: "natural", "largest_first", "smallest_last", "incidence_degree",
-            "dynamic_largest_first" or "random".
+        order: the order in which columns or rows take colours: "natural", "largest_first", "smallest_last",
+            "incidence_degree", "dynamic_largest_first" or "random".
         seed: an integer for the order "random".
 
     Returns:
-        A `Coloring`: `columns` and `rows` are the colours, `count` is how many there are.
+        A `Coloring`: `columns` and `rows` are the colours, and `count` is the number of colours.
 
     Raises:
         ValueError: the kind or order is unknown, or the pattern is not symmetric where it must be.

@@ -54,18 +54,18 @@ def custom_vjp(
     * `bwd(residuals, cotangent) -> cotangents` returns a tuple with one cotangent per argument, of the same structure
       as the argument; None stands for zero, also within containers.
 
-    The rule works in every mode and order.  Forward mode is the transpose of `bwd`; where `bwd` is not linear in the
-    cotangent (if it clips, for instance), forward mode raises an error, unless it has a rule too, given with `f.defjvp`
-    as in `custom_jvp`.
+    The rule works in every mode and order.  Forward mode is the transpose of `bwd`.  If `bwd` is not linear in the
+    cotangent, because it clips, for instance, forward mode raises an error, unless you give it a rule, too, with
+    `f.defjvp` as in `custom_jvp`.
 
-    In higher orders the rule applies again to the values that a derivative uses.  Where only one mode has a rule, these
-    values have the derivative of `fwd` instead, derived from its program.
+    In higher orders the rule applies again to the values that a derivative uses.  If only one mode has a rule, these
+    values have the derivative of the program of `fwd` instead.
 
     Arrays and floats among the arguments are traced; Python integers, strings, functions and other objects are passed
     on unchanged.  Only floating-point arrays have cotangents: what `bwd` returns for other arguments is ignored, and
-    for other results it is given None.  The rule does not cover values that `f` closes over: the derivative with
-    respect to these is the derivative of `f` itself, with its arguments held fixed.  The same is true of
-    non-differentiable and of keyword-only arguments.
+    for other results it gets None.  The rule does not cover values that `f` closes over: the derivative with respect to
+    these is the derivative of `f` itself, with its arguments held fixed.  The same holds for non-differentiable and
+    keyword-only arguments.
 
     Args:
         f: the function.
@@ -73,8 +73,8 @@ def custom_vjp(
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient
-        and on what JAX traces.
+        A function of the same arguments.  Outside a trace it calls `f`, except on tensors that require a gradient and
+        on values that JAX traces.
 
     Raises:
         ValueError: there is no such argument.
@@ -118,7 +118,7 @@ def custom_jvp(
     derivative is zero.
 
     The rule works in every mode and order.  Reverse mode is the transpose of the rule, which must be linear in the
-    tangents, unless reverse mode has a rule too, given with `f.defvjp` as in `custom_vjp`.
+    tangents, unless you give reverse mode a rule, too, with `f.defvjp` as in `custom_vjp`.
 
     Other arguments, and values that `f` closes over, are treated as in `custom_vjp`; the tangent of an argument that
     has none is None.
@@ -129,8 +129,8 @@ def custom_jvp(
         nondiff_argnames: names of such arguments.
 
     Returns:
-        A function of the same arguments.  Outside of a trace it calls `f`, except on tensors that require a gradient
-        and on what JAX traces.
+        A function of the same arguments.  Outside a trace it calls `f`, except on tensors that require a gradient and
+        on values that JAX traces.
 
     Raises:
         ValueError: there is no such argument.

@@ -90,20 +90,20 @@ def grad(
 ) -> Callable[Params, Any]: ...
 @makes_picklable
 def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False) -> Function:
-    """The gradient of a function whose result is a real scalar.
+    """Return a function that computes the gradient of a function whose result is a real scalar.
 
     Args:
         f: the function, written with NumPy.  Its result (with `has_aux`, the first of the two) is a floating-point
             scalar.
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
-        holomorphic: whether `f` is a holomorphic function of complex arguments; the gradient then holds its complex
-            derivatives.  That `f` is holomorphic is not checked.
+        holomorphic: whether `f` is a holomorphic function of complex arguments, which is not checked.  The gradient
+            then holds its complex derivatives.
 
     Returns:
-        A function of the same arguments.  It returns an array of the shape and dtype of the argument (or a container
-        of them like the argument; a tuple if `argnums` is a sequence), and the auxiliary result if `has_aux`.  For a
-        complex argument z = x + iy of a real function it is df/dx - i df/dy, whose conjugate points uphill.
+        A function of the same arguments.  It returns an array of the shape and dtype of the argument (or a container of
+        them like the argument; a tuple if `argnums` is a sequence).  With `has_aux` it returns `(gradient, aux)`.  For
+        a complex argument z = x + iy of a real function it is df/dx - i df/dy, whose conjugate points uphill.
 
     Raises:
         TypeError: the argument is not floating-point, or the result is not a real scalar; with `holomorphic`, one of
@@ -202,24 +202,24 @@ def value_and_grad(
 def value_and_grad(
     f: Function, argnums: Argnums = 0, has_aux: bool = False, taps: bool = False, holomorphic: bool = False
 ) -> Function:
-    """The value of a function and its gradient, in one evaluation.
+    """Return a function that computes the value of a function and its gradient, in one evaluation.
 
     Args:
         f: as for `grad`.
         argnums: as for `grad`.
         has_aux: as for `grad`.
-        taps: whether to collect the intermediate values that `f` names by `tap`, in a dictionary from the name to
-            `(value, gradient)`: the gradient of the result with respect to that value.
+        taps: whether to collect the intermediate values that `f` names with `tap`, in a dictionary from each name to
+            `(value, gradient)`, where `gradient` is that of the result with respect to the value.
         holomorphic: as for `grad`.
 
     Returns:
         A function of the same arguments that returns `(value, gradient)`, or `((value, aux), gradient)`.  With `taps`,
-        the dictionary comes last beside the value: `((value, taps), gradient)` or `((value, aux, taps), gradient)`.
+        the dictionary is added to the value: `((value, taps), gradient)` or `((value, aux, taps), gradient)`.
 
     Raises:
         TypeError: as `grad`.
         ValueError: two taps have the same name.
-        NotImplementedError: a tap is inside a `while_loop` or a function with a derivative rule of its own.
+        NotImplementedError: a tap is inside a `while_loop` or a function with a custom derivative rule.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -304,7 +304,7 @@ def jvp(
 ) -> tuple[Result, Result]: ...
 @takes_foreign_arrays
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of a function and its directional derivative (forward mode).
+    """Compute the value of a function and its directional derivative (forward mode).
 
     Args:
         f: the function.
@@ -370,7 +370,7 @@ def vjp(
 ) -> tuple[Result, Callable[[Result], tuple[Any, ...]]]: ...
 @returns_linear_function  # type: ignore[misc]
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """The value of a function, and the function that pulls cotangents back through it (reverse mode).
+    """Compute the value of a function, and a function that pulls cotangents back through it (reverse mode).
 
     Args:
         f: the function.
@@ -379,7 +379,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
     Returns:
         `(out, vjp_fn)`, or `(out, vjp_fn, aux)`.  `vjp_fn(cotangent)`, with a cotangent like `out`, returns a tuple
-        with a cotangent for each argument.  It may be called any number of times, and holds the arrays that `residuals`
+        with a cotangent for each argument.  You can call it any number of times.  It keeps the arrays that `residuals`
         lists.
 
     Raises:

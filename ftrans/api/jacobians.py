@@ -38,28 +38,27 @@ def jacobian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[Params, Any]:
-    """The Jacobian of a function: the derivative of every element of its result by every element of its argument.
+    """Return a function that computes the Jacobian: the derivative of each result element by each argument element.
 
     Args:
         f: the function.
         argnums: the position of the argument to differentiate with respect to, or a sequence of positions.
-        mode: "forward" costs one tangent per element of the arguments, "reverse" one cotangent per element of the
-            result; "auto" takes the smaller number, or, for a large Jacobian most of which is zero whatever the
-            arguments are, computes only the other elements, as `sparse_jacobian` does.
-        chunk_size: number of tangents or cotangents that are computed at once, in a loop, which bounds the memory; all
-            by default.
+        mode: "forward" computes one tangent per element of the arguments, "reverse" one cotangent per element of the
+            result, and "auto" the smaller number of them.  If a large Jacobian is mostly zero for all arguments, "auto"
+            computes only the other elements, as `sparse_jacobian` does.
+        chunk_size: number of tangents or cotangents that are computed at once, in a loop, to limit the memory; all by
+            default.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
         holomorphic: whether `f` is a holomorphic function of complex arguments, which is not checked.  Without it,
-            either the arguments or the results may be complex, but not both: complex results of real arguments (in
-            forward mode), or real results of complex arguments (in reverse mode, which gives df/dx - i df/dy).
+            arguments or results can be complex, but not both: complex results of real arguments (in forward mode), or
+            real results of complex arguments (in reverse mode, which gives df/dx - i df/dy).
 
     Returns:
         A function of the same arguments.  For an array result of shape `s` and an array argument of shape `t` it
         returns an array of shape `s + t`; containers of results hold containers of arguments.
 
     Raises:
-        TypeError: the argument is not floating-point, or complex numbers are on both sides of a function that was not
-            called holomorphic.
+        TypeError: the argument is not floating-point, or arguments and results are complex without `holomorphic`.
         MemoryError: the Jacobian does not fit in the memory of this machine.
         ValueError: the mode is unknown.
 
@@ -215,7 +214,7 @@ def jacfwd(
     chunk_size: int | None = None,
     holomorphic: bool = False,
 ) -> Callable[Params, Any]:
-    """`jacobian` by forward mode.
+    """Return a function that computes the Jacobian by forward mode: `jacobian` with `mode="forward"`.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -233,7 +232,7 @@ def jacrev(
     chunk_size: int | None = None,
     holomorphic: bool = False,
 ) -> Callable[Params, Any]:
-    """`jacobian` by reverse mode.
+    """Return a function that computes the Jacobian by reverse mode: `jacobian` with `mode="reverse"`.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -251,23 +250,22 @@ def hessian(
     chunk_size: int | None = None,
     holomorphic: bool = False,
 ) -> Callable[Params, Any]:
-    """The second derivatives of a function: forward over reverse mode.
+    """Return a function that computes the second derivatives of a function, by forward over reverse mode.
 
-    For a large Hessian most of which is zero whatever the arguments are, only the other elements are computed, as
-    `sparse_hessian` does.
+    If a large Hessian is mostly zero for all arguments, only the other elements are computed, as in `sparse_hessian`.
 
     Args:
         f: the function.  Its result is real: a scalar, an array, or a container of them.
         argnums: the position of the argument, or a sequence of positions.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
-        chunk_size: number of tangents that are computed at once, in a loop, which bounds the memory; by default all, or
-            as many as stay in a processor's cache.
+        chunk_size: number of tangents that are computed at once, in a loop, to limit the memory; by default all, or as
+            many as fit into the processor's cache.
         holomorphic: as for `grad`: the second complex derivatives.
 
     Returns:
         A function of the same arguments.  For a scalar result and an array argument of shape `s` it returns an array of
         shape `s + s`; for an argument that is a container (or several `argnums`), a container of containers.  For a
-        result of shape `r` the arrays have the shape `r + s + s`, and containers of results hold all of that for each
+        result of shape `r` the arrays have the shape `r + s + s`.  A container of results holds such arrays for each
         result.
 
     Raises:
@@ -341,7 +339,7 @@ def _check_second(chosen: Arguments, traced: Traced, f: Function, holomorphic: b
 
 @takes_foreign_arrays
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
+    """Compute the product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
 
     For many products at one point, `gradient, product = linearize(grad(f), *primals)` evaluates the function once:
     `product(v)` is the product with `v`, and `vmap(product)` takes a batch of vectors.

@@ -91,9 +91,9 @@ def jit(
 ) -> Any:
     """Compile a function with XLA.
 
-    The function is traced once for each combination of shapes, dtypes and static arguments, and once more for each
-    path that Python control flow on values takes.  Arrays that it closes over become constants.  A loop of Python with
-    many equal steps is compiled as one loop.
+    The function is traced once for each combination of shapes, dtypes and static arguments, and once more for each path
+    that Python control flow on values takes.  Arrays that it closes over become constants.  A Python loop with many
+    equal steps is compiled as one loop.
 
     Args:
         f: the function.  Without it, a decorator is returned.
@@ -101,14 +101,15 @@ def jit(
             1.0 and True count as different values, and so do 0.0 and -0.0, also within tuples, frozen sets and
             dataclasses.  Objects of other classes are compared by `==`, functions by identity.
         static_argnames: names of such arguments.
-        donate_argnums: positions of JAX array arguments whose memory may be reused for the results.
-        roll: whether to find loops of Python in the program and compile them as loops; False compiles every step.
-        tune: whether to compile each program in up to five forms on its first call, which differ in what is computed
-            once and kept and what is computed again where it is used, and keep the one that is fastest for the
-            arguments of this call.  Programs that call Python code are compiled in one form.
-        in_shardings: how the arguments are divided over the devices of a mesh: a `ft.P`, whose mesh is that of
-            `ft.use_mesh`, or a sharding of JAX, or a container of these like the arguments, in which an entry may stand
-            for all below it.  NumPy arrays are put there; JAX arrays have to be there.  None: as the arguments are.
+        donate_argnums: positions of JAX array arguments whose memory can be reused for the results.
+        roll: whether to find Python loops in the program and compile them as loops; False compiles every step.
+        tune: whether to compile each program in up to five forms on its first call, and keep the form that is fastest
+            for the arguments of this call.  The forms differ in which values are kept and which are computed again
+            where they are used.  Programs that call Python code are compiled in one form.
+        in_shardings: how the arguments are sharded over the devices of a mesh: a `ft.P`, whose mesh is that of
+            `ft.use_mesh`, or a sharding of JAX, or a container of these like the arguments, in which an entry can apply
+            to everything below it.  NumPy arrays are put there; JAX arrays must be there already.  None: as the
+            arguments are.
         out_shardings: the same for the results.  None leaves them to XLA.
 
     Returns:
@@ -117,7 +118,7 @@ def jit(
 
     Raises:
         TypeError: an argument of the function is neither an array nor static; `roll` or `tune` is not a bool.
-        ValueError: a sharding does not fit the array that it is for; arrays lie on different devices.
+        ValueError: a sharding does not fit its array; arrays are on different devices.
 
     Example:
         >>> import numpy as np, ftrans as ft
@@ -160,15 +161,15 @@ def jit(
 
 
 def trace(f: Callable[Params, Any], rolled: bool = False) -> Callable[Params, Program]:
-    """Trace a function to its program, simplified.
+    """Return a function that traces `f` and returns its simplified program.
 
     Args:
         f: the function.
-        rolled: whether loops of Python are shown as loops, as `jit` compiles them, in place of every step.
+        rolled: whether Python loops are shown as loops, as `jit` compiles them, instead of every step.
 
     Returns:
-        A function of the same arguments that returns a `Program`, which can be printed, checked by `.check()`, and
-        called on arrays.  Python control flow takes the path of these arguments.
+        A function of the same arguments that returns a `Program`.  You can print it, check it with `.check()`, and call
+        it on arrays.  Python control flow takes the path of these arguments.
 
     Raises:
         TypeError: an argument of the function is not an array; `rolled` is not a bool.

@@ -56,26 +56,26 @@ def scan(
             ys.append(y)
         return carry, np.stack(ys)
 
-    Reverse mode keeps the residuals of every step, so its memory grows with the length n.  With `checkpoint`, it keeps
+    Reverse mode keeps the residuals of every step, so its memory grows with the length n.  With `checkpoint` it keeps
     less, and recomputes the rest in the backward pass:
 
     - True: the carry of every step (and `xs`).  `f` runs once more.
-    - a policy, as for `ft.checkpoint`: what the policy says.
-    - an integer k: the carry of every k-th step.  `f` runs once more, for one segment of k steps at a time, so the
-      memory is that of n / k carries and of the residuals of k steps.
-    - "sqrt": the same with k = sqrt(n), which takes memory that grows with the square root of n.
+    - a policy, as for `ft.checkpoint`: the values that the policy names.
+    - an integer k: the carry of every k-th step.  `f` runs once more, for one segment of k steps at a time, which takes
+      the memory of n / k carries and of the residuals of k steps.
+    - "sqrt": the same with k = sqrt(n); the memory grows with the square root of n.
 
     Args:
         f: `(carry, x) -> (carry, y)`.  Carry and `y` may be containers, and `y` may be None.
-        init: the first carry.  Each later one has its structure, shapes and dtypes; Python numbers in `init` take the
-            types that `f` returns in their place.
+        init: the first carry.  Each later carry must have its structure, shapes and dtypes; Python numbers in `init`
+            take the types that `f` returns for them.
         xs: array, or container of arrays, of shapes (length, ...): `x` is one element along the leading axis.  With
             None, `x` is None too, and `length` must be given.
         length: number of steps; needed only without `xs`.
         reverse: whether to run from the last index to the first.  Results keep the order of `xs`.
         unroll: number of steps that XLA compiles into one iteration.
         checkpoint: what reverse mode keeps; None or False for everything that it needs.
-        progress: whether to show a progress bar on stderr, or the description to show beside it.  Needs tqdm.
+        progress: whether to show a progress bar on stderr, or a string to show next to the bar.  Needs tqdm.
 
     Returns:
         `(carry, ys)`: the last carry, and for each array of shape s in `y` an array of shape (length, *s).
@@ -158,28 +158,29 @@ def while_loop(
             carry = body_fun(carry)
         return carry
 
-    Under `vmap` it runs until the condition is false for the whole batch; elements that are done keep their values.
+    Under `vmap` the loop runs until the condition is false for the whole batch; elements that are done keep their
+    values.
 
-    Reverse mode needs the carry of every step, in reverse order.  The caller chooses how many are kept:
+    Reverse mode needs the carry of every step, in reverse order.  You choose how many are kept:
 
-    - With `max_steps`, the carries of all steps are kept, or their residuals where these take at most 32 MB in all; in
-      compiled code, in buffers of length `max_steps`.  Memory, and the time to fill the buffers, grow with
+    - With `max_steps`, the carries of all steps are kept, or their residuals if these take at most 32 MB in all.
+      Compiled code keeps them in buffers of length `max_steps`, so memory, and the time to fill the buffers, grow with
       `max_steps`; all other time grows with the number of steps that run.
-    - Without it, compiled code keeps `checkpoints` carries at a time, 64 by default, whatever the number n of steps,
-      and the residuals of as many steps.  It recomputes the others (Stumm and Walther, 2010; Griewank and Walther,
-      2000). Up to n = `checkpoints` nothing is recomputed; with 64 checkpoints, each step runs on average at most once
-      more up to n = 1,000, twice up to 20,000, three times up to 200,000 and four times up to 2,000,000.
-    - Un-jitted without `max_steps`, the carries of all steps are kept, up to 256 MB; beyond that, or with
-      `checkpoints`, it works as compiled code without `max_steps` does.
+    - Without `max_steps`, compiled code keeps `checkpoints` carries at a time, 64 by default, whatever the number n of
+      steps, and the residuals of as many steps.  It recomputes the others (Stumm and Walther, 2010; Griewank and
+      Walther, 2000). Up to n = `checkpoints` nothing is recomputed; with 64 checkpoints, each step runs on average at
+      most once more up to n = 1,000, twice up to 20,000, three times up to 200,000 and four times up to 2,000,000.
+    - Un-jitted without `max_steps`, the carries of all steps are kept, up to 256 MB.  Beyond that, or with
+      `checkpoints`, the rule for compiled code without `max_steps` applies.
 
     Args:
         cond_fun: `carry -> bool`, a scalar.
         body_fun: `carry -> carry`.
-        init: the first carry: an array, a number or a container.  Each later one has its structure, shapes and dtypes;
-            Python numbers in `init` take the types that `body_fun` returns in their place.
+        init: the first carry: an array, a number or a container.  Each later carry must have its structure, shapes and
+            dtypes; Python numbers in `init` take the types that `body_fun` returns for them.
         max_steps: maximum number of steps; the loop stops there even if the condition still holds.
         checkpoints: number of carries that reverse mode keeps at a time.  It takes precedence over `max_steps`.
-        progress: whether to count the steps on stderr, or the description to show beside the count.  Needs tqdm.
+        progress: whether to count the steps on stderr, or a string to show next to the count.  Needs tqdm.
 
     Returns:
         The first carry for which `cond_fun` is false, or that of step `max_steps`.
@@ -258,7 +259,7 @@ def fori_loop(
         init: the first carry, as in `while_loop`.
         max_steps: maximum number of steps.
         checkpoints: number of carries that reverse mode keeps at a time, as in `while_loop`.
-        progress: whether to show a progress bar on stderr, or the description to show beside it.  Needs tqdm.
+        progress: whether to show a progress bar on stderr, or a string to show next to the bar.  Needs tqdm.
 
     Returns:
         The last carry; `init` if `upper <= lower`.

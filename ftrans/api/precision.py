@@ -13,9 +13,9 @@ _NAMES = ("highest", "high", "default")
 def matmul_precision(precision: str) -> Precision:
     """Set how exactly XLA computes matrix products and convolutions of float32 and complex64 arrays.
 
-    Nothing else changes: float64 keeps its precision, and so does what NumPy computes.  It is JAX's setting
-    `jax_default_matmul_precision`, so what has been compiled with another setting is not used, and JAX's own products
-    obey, too.  While nobody has set it, products of ftrans have the precision "highest".
+    Nothing else changes: float64 and operations on NumPy keep their precision.  This sets JAX's
+    `jax_default_matmul_precision`, so it also applies to JAX's own products, and a program that was compiled with
+    another setting is compiled again.  By default, products of ftrans have the precision "highest".
 
     Args:
         precision: "highest", the precision of the numbers; "high", on a GPU by its units for products of numbers of
@@ -23,8 +23,8 @@ def matmul_precision(precision: str) -> Precision:
             product of bfloat16 numbers on a TPU.  A CPU computes all three in float32.
 
     Returns:
-        What can be used in a `with` statement: then the setting is for that block and this thread.  Otherwise, it is
-        for the process; where a block is open, that goes first.
+        A context manager.  In a `with` statement, the setting applies to that block and this thread.  Otherwise it
+        applies to the process, except inside such a block.
 
     Raises:
         ValueError: there is no such precision.

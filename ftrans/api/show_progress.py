@@ -7,19 +7,19 @@ from ..base.source import at_line, user_line
 
 
 def show_progress(wanted: bool | None) -> Progress:
-    """Set whether the library shows what it does while that takes more than two seconds.
+    """Set whether the library shows work that takes more than two seconds.
 
-    Compiling, tracing, loops, solvers, derivatives with a `chunk_size`, `prepare` and `check_grads` say what they do,
-    and for how long, in one line, which goes when they are done: on stderr in a terminal, below the cell in a notebook.
-    Where the output is a file or a pipe, they do so only if that is asked for.  Outside of notebooks it needs tqdm
-    (`pip install 'ftrans[progress]'`).  Loops have bars of their own by `progress=`, and `nn.fit` by its argument.
+    Compiling, tracing, loops, solvers, derivatives with a `chunk_size`, `prepare` and `check_grads` show one line with
+    what is running and for how long; the line disappears at the end.  It is on stderr in a terminal, and below the cell
+    in a notebook.  If the output is a file or a pipe, nothing is shown by default.  Outside notebooks this needs tqdm
+    (`pip install 'ftrans[progress]'`).  Loops and `nn.fit` show their own bars, with their argument `progress=`.
 
     Args:
-        wanted: True to show it everywhere, False nowhere, None for the default.
+        wanted: True to show the line everywhere, False to show it nowhere, None for the default.
 
     Returns:
-        What can be used in a `with` statement: then the setting is for that block and this thread.  Otherwise, it is
-        for the process; where a block is open, that goes first.
+        A context manager.  In a `with` statement, the setting applies to that block and this thread.  Otherwise it
+        applies to the process, except inside such a block.
 
     Raises:
         TypeError: `wanted` is none of these.

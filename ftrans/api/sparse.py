@@ -48,10 +48,10 @@ def sparse_jacobian(
     chunk_size: int | None = None,
     has_aux: bool = False,
 ) -> SparseFunction[Params, Any]:
-    """The Jacobian of a function as a sparse matrix, of which only the entries are computed that may be non-zero.
+    """Return a function that computes the Jacobian as a sparse matrix, and only the entries that can be non-zero.
 
-    Which these are is found from the program of `f`, and holds for all values of the arguments.  Rows count the
-    elements of the result and columns those of the argument, in row-major order.
+    The pattern of these entries follows from the program of `f`, and is valid for all values of the arguments.  Row i
+    belongs to element i of the result, column j to element j of the argument, in row-major order.
 
     Args:
         f: the function.
@@ -60,19 +60,19 @@ def sparse_jacobian(
             and "values" the vector of the entries, in the order of `rows` and `cols` of `prepare(...)`.
         method: "elimination" composes the derivatives of single elements along the program.  "forward", "reverse" and
             "bidirectional" compute products with few vectors, one for each colour of a colouring of the columns, of the
-            rows, or of both; "dense" computes products with all unit vectors.  "auto" takes what costs least.
-        pattern: where the entries are, if you know: a `Sparsity`, a sparse matrix of SciPy or a matrix of booleans.  It
-            is compared with a product of the Jacobian and a random vector before it is trusted.
-        chunk_size: number of products that are computed at once, which bounds the memory; all by default.
+            rows, or of both.  "dense" computes products with all unit vectors.  "auto" takes the cheapest method.
+        pattern: the positions of the entries, if you know them: a `Sparsity`, a sparse matrix of SciPy or a matrix of
+            booleans.  It is checked with products of the Jacobian and random vectors before it is used.
+        chunk_size: number of products that are computed at once, to limit the memory; all by default.
         has_aux: whether `f` returns a pair `(out, aux)`, of which only `out` is differentiated.
 
     Returns:
         A function of the same arguments that returns the matrix.  For containers of results or arguments it returns
-        containers of matrices, nested as those of `jacobian`.  If an argument is traced, inside `jit` or another
-        derivative, or a JAX array or a tensor, SciPy's formats give a `SparseValues`, whose entries are what they are;
-        it becomes the SciPy array as soon as a compiled function returns it with entries of NumPy.  Three methods take
-        the same arguments: `prepare(*args)` returns a `Prepared` for arguments of these types, which repeated calls
-        should use, and `operator(*args)` a linear operator of SciPy, for products without the matrix.
+        containers of matrices, nested like those of `jacobian`.  If an argument is traced, a JAX array or a tensor, the
+        formats of SciPy give a `SparseValues`, whose entries are of the same kind; a compiled function that returns it
+        with NumPy entries gives the SciPy array.  The function has two methods that take the same arguments.
+        `prepare(*args)` returns a `Prepared` for arguments of these types; use it for repeated calls.
+        `operator(*args)` returns a linear operator of SciPy, for products without the matrix.
 
     Raises:
         TypeError: the argument or the result is not floating-point, or both are complex.
@@ -140,20 +140,20 @@ def sparse_hessian(
     has_aux: bool = False,
     triangle: Triangle = "full",
 ) -> SparseFunction[Params, Any]:
-    """The matrix of second derivatives of a function whose result is a real scalar, as a sparse matrix.
+    """Return a function that computes the Hessian of a function with a real scalar result as a sparse matrix.
 
     Args:
         f: the function.
         argnums: as for `sparse_jacobian`.
         format: as for `sparse_jacobian`.
         method: "elimination" collects the second derivatives of single elements along the program.  "star" and
-            "acyclic" compute products with few vectors, one for each colour of a colouring of that name: the entries
-            are read from the products, or, with fewer colours, found by substitution.  "dense" computes products with
-            all unit vectors.  "auto" takes what costs least.
-        pattern: as for `sparse_jacobian`; of the whole matrix, which is symmetric.
+            "acyclic" compute products with few vectors, one for each colour of a colouring of that name.  With "star"
+            the entries are read from the products; "acyclic" needs fewer colours, and finds the entries by
+            substitution.  "dense" computes products with all unit vectors.  "auto" takes the cheapest method.
+        pattern: as for `sparse_jacobian`, for the whole symmetric matrix.
         chunk_size: as for `sparse_jacobian`.
         has_aux: as for `sparse_jacobian`.
-        triangle: "full", or "lower" for the entries on and below the diagonal only.
+        triangle: "full", or "lower" for only the entries on and below the diagonal.
 
     Returns:
         A function of the same arguments, as for `sparse_jacobian`.  For a container of arguments (or several

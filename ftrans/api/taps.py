@@ -36,13 +36,14 @@ class Tap(NamedTuple):
 def tap(name: str, x: Value) -> Value:
     """Give an intermediate value a name, by which `value_and_grad(f, taps=True)` collects its value and gradient.
 
-    It does not change the result of any transformation, and costs nothing unless values are collected.  In the body of
-    a `scan` or `map` the values of all steps are collected, along a leading axis; under `vmap` those of the whole
-    batch. In a branch of `cond` that is not taken, value and gradient are zeros; where only some elements of a batch
-    take it, the others have the value of one that does, and gradient zero.  `checkpoint` accepts names as a policy.
+    A tap does not change the result of any transformation, and costs nothing unless values are collected.  In the body
+    of a `scan` or `map`, the values of all steps are collected, along a leading axis; under `vmap`, those of the whole
+    batch.  In a branch of `cond` that is not taken, value and gradient are zeros.  If only some elements of a batch
+    take the branch, the others have the value of one that does, and the gradient zero.  `checkpoint` accepts the names
+    as a policy.
 
-    Use its return value: the gradient is taken with respect to that.  A derivative or a `jit` inside the function may
-    drop a tap that no result depends on.  Taps in custom derivative rules, and those that an inner
+    Use the return value of `tap`: the gradient is taken with respect to it.  A derivative or a `jit` inside the
+    function can drop a tap that no result depends on.  Taps in custom derivative rules, and those that an inner
     `value_and_grad(..., taps=True)` collects, are not collected outside.
 
     Args:

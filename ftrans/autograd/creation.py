@@ -47,12 +47,12 @@ def device(type: Any, index: int | None = None) -> Device:
 
 
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None) -> Tensor:
-    """Create a tensor with a copy of data.
+    """Create a tensor from a copy of the data.
 
     Args:
         data: a number, an array, a tensor (which is detached from its graph), or nested lists of these.
         dtype: dtype of the tensor; by default the one that NumPy infers.
-        requires_grad: whether `backward` accumulates a gradient in its `grad`.
+        requires_grad: whether `backward` accumulates a gradient in the attribute `grad` of the tensor.
         device: "cpu".
 
     Returns:

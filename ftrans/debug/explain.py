@@ -43,11 +43,11 @@ _LONG = 1.0
 
 @short_tracebacks
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """Say what a function costs and why: one report of its size, operations, memory, sparsity, fusion and times.
+    """Report what a function costs and why: its size, operations, memory, sparsity, fusion and times.
 
-    The function is traced, compiled and run a few times.  It may be a gradient, a jitted function or any other one.
-    Arrays and floating-point numbers among the arguments are traced; all others, such as integers, are taken as they
-    are.
+    The function is traced, compiled and run a few times.  It can be a gradient, a jitted function or any other
+    function.  Arrays and floating-point numbers among the arguments are traced; other arguments, such as integers, are
+    passed unchanged.
 
     Args:
         f: the function.
@@ -55,8 +55,9 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
         kwargs: its keyword arguments.
 
     Returns:
-        An `Explanation`, which prints as a report, in notebooks as one that opens and closes, and by `rich.print` in
-        colour.  Its attributes have the figures: `costs`, `kept`, `sparsity`, `dense`, `unfused`, `retraces`, `times`.
+        An `Explanation`, which prints as a report, in colour with `rich.print`, and as a report that opens and closes
+        in notebooks.  Its attributes have the numbers: `costs`, `kept`, `sparsity`, `dense`, `unfused`, `retraces`,
+        `times`.
 
     Raises:
         TypeError: `f` is not a function, or an argument is being traced.

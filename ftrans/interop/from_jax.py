@@ -24,18 +24,19 @@ _NARROW: dict[str, Any] = {"f": np.float32, "c": np.complex64, "i": np.int32, "b
 
 
 def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function written for JAX a part of ftrans programs.
+    """Make a function written for JAX part of ftrans programs.
 
     ftrans cannot trace JAX code, so JAX differentiates the function, to every order; `jax.custom_jvp`, `jax.custom_vjp`
-    and collectives within `jax.shard_map` mean what they mean in JAX.  It is compiled, by itself in un-jitted code and
-    with the rest in `ftrans.jit`.  A gradient evaluates it once more, unless it is compiled with the value.
+    and collectives within `jax.shard_map` have the meaning that they have in JAX.  In un-jitted code the function is
+    compiled by itself, in `ftrans.jit` together with the rest.  A gradient evaluates it once more, unless it is
+    compiled together with the value.
 
     Args:
         f: a pure function of JAX arrays, and containers of them, that returns the same.
 
     Returns:
         A function of the same arguments: arrays, numbers and traced values, and containers of them.  Its results are
-        arrays of NumPy, or traced values.  64-bit numbers are kept where an argument has them, whatever JAX's settings.
+        NumPy arrays, or traced values.  If an argument has a 64-bit dtype, it is kept, whatever the settings of JAX.
 
     Raises:
         TypeError: an argument of the function is not an array, or it closes over a traced value.

@@ -103,29 +103,29 @@ def patch(function: Patched, /) -> Patched: ...
 @overload
 def patch(*packages: str | ModuleType) -> Patch: ...
 def patch(*packages: Any) -> Any:
-    """Make code that cannot be edited take traced values: functions of NumPy, SciPy, `math` and Python in it.
+    """Patch code that you cannot edit, so that its calls of NumPy, SciPy, `math` and Python accept traced values.
 
     In the functions of the packages, those that are loaded and those that are imported later, calls such as
     `math.sin(x)`, `np.zeros(3)`, `np.asarray(x, float)`, `float(x)` and `scipy.integrate.quad(f, a, b)` take and return
-    traced values while a function is being traced.  An array that `np.zeros` and its like make may then be assigned
-    traced values.  Without a trace they are the same calls of the same functions.
+    traced values while a function is being traced.  You can then assign traced values to elements of an array that
+    `np.zeros` or a similar function has created.  Without a trace, the same functions are called as before.
 
-    Functions keep their identity, and no attribute of any module is exchanged: each function gets the code of its
-    source, in which `f(x)` reads `form(f)(x)`.  Compiled extensions have no such code; `skipped` of the handle says so.
+    Functions keep their identity, and no attribute of any module is replaced: each function gets the code of its
+    source, in which `f(x)` is `form(f)(x)`.  Compiled extensions have no such code; the handle lists them in `skipped`.
 
     Args:
-        packages: names of packages or modules, or the modules themselves, `__name__` for one's own script; or one
-            function, method or class, as by the decorator `@ft.patch`, with what it wraps.  With none, all code that
-            is or will be imported and uses NumPy, SciPy or `math`.
+        packages: names of packages or modules, or the modules themselves; `__name__` for your own script.  Or one
+            function, method or class, as with the decorator `@ft.patch`, together with functions that it wraps.
+            Without arguments, all code that is or will be imported and uses NumPy, SciPy or `math`.
 
     Returns:
-        A handle with `undo()`, which is a context manager as well.  The decorator returns the function itself, which
-        stays patched.
+        A handle with `undo()`, which is also a context manager.  The decorator returns the function itself, which stays
+        patched.
 
     Raises:
         ModuleNotFoundError: there is no such package.
         TypeError: a package has no Python code, or the argument is no package, module or function.
-        ValueError: the source of a decorated function is not at hand.
+        ValueError: the source of a decorated function is not available.
         RuntimeError: another thread is tracing a function.
 
     Example:

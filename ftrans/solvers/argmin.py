@@ -65,24 +65,25 @@ def argmin(
     linear_solver: str | None = None,
     info: bool = False,
 ) -> Any:
-    """Find a local minimiser of `f`, differentiable with respect to everything but x that `f` and the constraints use.
+    """Find a local minimiser of `f`; it has derivatives with respect to all that `f` and the constraints use except x.
 
-    Its derivative is that of a root of the gradient of `f`; with constraints, of the Karush-Kuhn-Tucker equations for x
-    and the multipliers: see `root`.  Derivatives are with respect to `args` and values that the functions close over;
-    the derivative with respect to `x0` is zero.
+    The derivative is that of a root of the gradient of `f`, or, with constraints, of a root of the Karush-Kuhn-Tucker
+    equations for x and the multipliers: see `root`.  Derivatives are with respect to `args` and values that the
+    functions close over; the derivative with respect to `x0` is zero.
 
-    A stationary point that is not a minimum is rejected: second derivatives are checked in all directions for up to 100
-    unknowns (or with `linear_solver="dense"`); for more, in 20 directions without constraints, not at all with them.
+    A stationary point that is not a minimum is rejected.  For up to 100 unknowns, or with `linear_solver="dense"`,
+    second derivatives are checked in all directions.  For more unknowns, they are checked in 20 directions without
+    constraints, and not at all with constraints.
 
     Args:
         f: the objective `f(x, *args)`, which returns a real scalar.
         x0: the initial guess: an array, a number or a container of them.  It decides which local minimum is found.
         *args: further arguments of `f` and of the constraints.
-        constraints: `constraints(x, *args)` returns an array or a container of numbers that are zero at the solution;
-            there may not be more of them than unknowns.
-        method: name of a solver of `scipy.optimize.minimize`, for calls without `jit` and `vmap`; by default "BFGS",
-            with constraints "SLSQP".  Compiled programs use damped Newton steps, with constraints on the augmented
-            Lagrangian.  Newton steps on the equations follow in any case.
+        constraints: `constraints(x, *args)` returns an array or a container of numbers that must be zero at the
+            solution; there must not be more of them than unknowns.
+        method: name of a solver of `scipy.optimize.minimize`, for calls without `jit` and `vmap`; by default "BFGS", or
+            "SLSQP" with constraints.  Compiled programs use damped Newton steps, with constraints on the augmented
+            Lagrangian.  In all cases, Newton steps on the equations follow.
         tol: relative tolerance, as for `root`.
         atol: absolute tolerance for the norm of the gradient, as for `root`.
         maxiter: maximum number of steps.

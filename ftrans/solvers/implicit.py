@@ -44,28 +44,28 @@ def root(
     linear_solver: str | None = None,
     info: bool = False,
 ) -> Any:
-    """Solve f(x) = 0, differentiably with respect to everything but x that `f` uses.
+    """Solve f(x) = 0; the solution has derivatives with respect to everything that `f` uses except x.
 
-    By the implicit function theorem, its derivative is the solution of linear equations with the Jacobian of `f` at the
+    By the implicit function theorem, the derivative is the solution of linear equations with the Jacobian of `f` at the
     root; so are higher derivatives.  The steps of the solver are never differentiated.  Derivatives are with respect to
     `args` and values that `f` closes over; the derivative with respect to `x0` is zero.
 
-    The result of any solver is refined to full accuracy by Newton steps, and checked.
+    Newton steps refine the result of the solver to full accuracy, and the result is checked.
 
     Args:
         f: `f(x, *args)`; its result has the structure, shapes and dtypes of `x0`.
         x0: the initial guess: an array, a number or a container of them.
         *args: further arguments of `f`.
-        solver: "newton" for damped Newton steps (Levenberg-Marquardt where they fail); the name of a solver of
-            `scipy.optimize.root`, such as "hybr", which runs without `jit` and `vmap`, while compiled programs use
-            "newton"; or a function `solver(f, x0) -> x`, which is traced.  By default "hybr" for up to 100 unknowns,
+        solver: "newton" for damped Newton steps, with Levenberg-Marquardt where they fail; the name of a solver of
+            `scipy.optimize.root`, such as "hybr", which runs only without `jit` and `vmap` (compiled programs use
+            "newton"); or a function `solver(f, x0) -> x`, which is traced.  By default "hybr" for up to 100 unknowns,
             otherwise "newton".
         tol: relative tolerance.  Either the last Newton step is at most `tol` times x, for each unknown; or norm(f(x))
             is at most `tol` times norm(f(x0)), no element of f(x) exceeds `tol` times its own size far from the root,
             and Newton steps become shorter.  By default 1e-10, in single precision 1e-5.
         atol: absolute tolerance: x is accepted if norm(f(x)) is at most `atol`.  By default there is none, and a
-            residual of the size of rounding errors is accepted unless Newton steps diverge from x, as they do for
-            `exp(-x)` at 40.
+            residual of the size of rounding errors is accepted, unless Newton steps diverge from x, as for `exp(-x)` at
+            40.
         maxiter: maximum number of Newton steps.
         linear_solver: the solver for the linear equations of Newton steps and derivatives.  "dense" factorises the
             Jacobian, with O(n**2) memory and O(n**3) work for n unknowns; "gmres", "bicgstab" and "cg" (for symmetric
@@ -124,16 +124,16 @@ def fixed_point(
     linear_solver: str | None = None,
     info: bool = False,
 ) -> Any:
-    """Solve x = f(x) by iteration, differentiably with respect to everything but x that `f` uses.
+    """Solve x = f(x) by iteration; the solution has derivatives with respect to everything that `f` uses except x.
 
-    Derivatives are those of the root of x - f(x), with the memory of one step: see `root`.
+    Derivatives are those of the root of x - f(x), and take the memory of one step: see `root`.
 
     Args:
         f: `f(x, *args)`; its result has the structure, shapes and dtypes of `x0`.
         x0: the initial guess: an array, a number or a container of them.
         *args: further arguments of `f`.
         damping: the fraction of each step that is taken, between 0 and 1.
-        acceleration: number of past steps that Anderson acceleration uses; it holds twice as many vectors.
+        acceleration: number of past steps that Anderson acceleration uses; it keeps twice as many vectors.
         tol: relative tolerance: the iteration stops when f(x) - x is at most `tol` times x, for each unknown.  Newton
             steps follow, as in `root`; they begin at `x0` if the iteration diverged.
         atol: as for `root`.

@@ -70,18 +70,19 @@ def odeint(
     The method is the explicit Runge-Kutta pair of order 5(4) of Dormand and Prince, with adaptive steps that keep the
     estimated local error within the tolerances.  It is not meant for stiff equations.
 
-    Derivatives are with respect to `y0`, `t`, `args` and whatever `f` closes over, in every mode and of every order:
+    The result has derivatives with respect to `y0`, `t`, `args` and values that `f` closes over, in every mode and of
+    every order:
 
     - `adjoint="discrete"`: the derivative of the steps that were taken (discretise, then differentiate).  Reverse mode
-      goes back through them as through a `while_loop`, and keeps what `max_steps` or `checkpoints` say there, for each
-      interval of `t`.  Step sizes are chosen for the solution alone.  Where the solution hardly moves but its
-      derivative does, as at an equilibrium, they are too large for the derivative, which may then be inaccurate.
-    - `adjoint="continuous"`: derivatives solve differential equations of their own, with their own step sizes: forward
-      mode the variational equation, reverse mode the adjoint equation, backwards in time (Pontryagin et al., 1962;
-      Chen et al., 2018).  They are as accurate as the tolerances, relative to the largest tangent or cotangent.
-      Reverse mode keeps the solution at the output times only, and costs about as many evaluations of `f` again, each
-      with a vector-Jacobian product.  It integrates the solution backwards as well, which fails where solutions
-      converge to each other very quickly.
+      goes back through the steps as through a `while_loop`, with `max_steps` or `checkpoints` as there, for each
+      interval of `t`.  Step sizes are chosen for the solution alone.  If the solution hardly moves but its derivative
+      does, as near an equilibrium, the steps are too large for the derivative, which can then be inaccurate.
+    - `adjoint="continuous"`: derivatives solve further differential equations, with their own step sizes: forward mode
+      the variational equation, reverse mode the adjoint equation, backwards in time (Pontryagin et al., 1962; Chen et
+      al., 2018).  They are as accurate as the tolerances, relative to the largest tangent or cotangent.  Reverse mode
+      keeps only the solution at the output times, and takes about as many evaluations of `f` again, each with a
+      vector-Jacobian product.  It also integrates the solution backwards, which fails if solutions converge to each
+      other very quickly.
 
     Args:
         f: `(y, t, *args) -> dy/dt`, which has the structure and shapes of `y`.

@@ -47,7 +47,7 @@ def check_grads(
 ) -> bool:
     """Check the derivatives of a function at a point, and find the operation whose derivative is wrong.
 
-    Along random directions, up to an order and in all combinations of modes, it checks
+    Along random directions, up to the given order and in all combinations of modes, it checks
 
     * that finite differences converge to the derivative: over a range of steps, extrapolated to step zero (Ridders
       1982), which is accurate to about nine digits;
@@ -57,19 +57,18 @@ def check_grads(
     * that derivatives do not change values, that calling `f` twice gives the same result, and that tracing `f` does not
       change it.
 
-    If a check fails, each equation of the program is checked on its own, at the values that it has there; the error
-    names the wrong operation and your line.
+    If a check fails, each equation of the program is checked by itself, at the values that it has in the program.  The
+    error names the wrong operation and your line.
 
-    At a kink, a tie or a jump a function has no derivative, whatever a rule returns there, and the check says so: check
-    at another point.  Finite differences follow the path that Python's `if` and `while` take at the point.  The result
-    of an iterative solver has a derivative up to its tolerance: pass a larger `rtol`.
+    At a kink, a tie or a jump a function has no derivative, whatever a rule returns there.  The check says so: check at
+    another point.  Finite differences follow the path that Python's `if` and `while` take at the point.  The result of
+    an iterative solver has a derivative up to its tolerance: pass a larger `rtol`.
 
-    A check takes some 30 evaluations of the function and as many of each derivative below `order`, on the NumPy
-    evaluator; jitted functions are run equation by equation.
+    A check takes about 30 evaluations of the function, and as many of each derivative below `order`, on NumPy.  Jitted
+    functions run equation by equation.
 
     Args:
-        f: the function; it returns arrays or containers of them, of which those that are not floating-point are
-            ignored.
+        f: the function.  It returns arrays or containers of them; arrays that are not floating-point are ignored.
         args: its arguments.  Floating-point arrays, Python floats, and containers of them are differentiated; integers,
             booleans and other objects are held fixed.
         order: highest order of derivatives to check.

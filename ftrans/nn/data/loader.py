@@ -28,41 +28,42 @@ _AHEAD = 2
 
 
 class DataLoader:
-    """Batches of a dataset, each epoch in a new order if they are shuffled; under the arguments of torch.
+    """Iterate over a dataset in batches, in a new random order each epoch if wanted; with the arguments of torch.
 
     Args:
-        dataset: a dataset with `__getitem__` and `__len__`, or one with `__iter__` alone; also a list, an array, or a
+        dataset: a dataset with `__getitem__` and `__len__`, or one with only `__iter__`; also a list, an array, or a
             dataset of torch or of Hugging Face.
-        batch_size: number of samples in a batch; None for samples as they are, without a batch.
+        batch_size: number of samples in a batch; None for single samples, not batches.
         shuffle: whether each epoch has a new random order.
-        sampler: an iterable of indices, in place of `shuffle`.
-        batch_sampler: an iterable of lists of indices, in place of `batch_size`, `shuffle`, `sampler`, `drop_last`.
+        sampler: an iterable of indices, instead of `shuffle`.
+        batch_sampler: an iterable of lists of indices, instead of `batch_size`, `shuffle`, `sampler` and `drop_last`.
         num_workers: number of processes that make batches; 0 makes them in this process.
-        collate_fn: a function of a list of samples that makes a batch; `default_collate` by default.
-        pin_memory: whether batches are copied to the accelerator ahead of use, if there is one: they are JAX arrays
-            there.  On a CPU there is nothing to copy.  Tensors live in host memory, so they stay as they are.
-        drop_last: whether a last batch that is smaller is dropped.
-        timeout: seconds to wait for a batch of the workers; 0 for as long as it takes.
-        worker_init_fn: a function of the number of a worker, which the worker calls first.
-        multiprocessing_context: how workers start: "spawn" (by default), "forkserver", or such a context.
+        collate_fn: a function that makes a batch from a list of samples; `default_collate` by default.
+        pin_memory: whether to copy batches to the accelerator before they are needed, if there is one; they are JAX
+            arrays then.  On a CPU there is nothing to copy.  Tensors are in host memory, so they are not copied.
+        drop_last: whether to drop a smaller last batch.
+        timeout: seconds to wait for a batch from the workers; 0 for no limit.
+        worker_init_fn: a function that each worker calls first, with its number.
+        multiprocessing_context: how workers start: "spawn" (the default), "forkserver", or a context of
+            `multiprocessing`.
         generator: a `numpy.random.Generator` or a seed, which determines orders and the seeds of workers; by default a
-            seed of the generator of `nn.manual_seed`.
-        prefetch_factor: number of batches that each worker makes ahead; 2 by default.
-        persistent_workers: whether workers stay from one epoch to the next.
-        device: a device or sharding of JAX, or the name of a platform such as "gpu", to which batches are copied ahead
-            of use; Tensors become JAX arrays by that.
-        tensors: whether all arrays of batches are Tensors, as in torch, for `loss.backward()`.  By default they are
-            where samples hold a Tensor, and of NumPy elsewhere, which is what `nn.jit` and `nn.fit` compute with.
+            seed drawn from the generator that `nn.manual_seed` seeds.
+        prefetch_factor: number of batches that each worker makes in advance; 2 by default.
+        persistent_workers: whether to keep workers from one epoch to the next.
+        device: a device or sharding of JAX, or the name of a platform such as "gpu", to which batches are copied before
+            they are needed; Tensors become JAX arrays.
+        tensors: whether all arrays of batches are Tensors, as in torch, for `loss.backward()`.  By default, batches are
+            Tensors if samples hold Tensors, and otherwise NumPy arrays, with which `nn.jit` and `nn.fit` compute.
 
     Attributes:
         dataset: the dataset.
         batch_size: as given; None with a `batch_sampler`.
-        sampler: what gives indices; None for a dataset without an index.
-        batch_sampler: what gives lists of indices; None without batches, and for a dataset without an index.
+        sampler: the iterable of indices; None for a dataset without `__getitem__`.
+        batch_sampler: the iterable of lists of indices; None without batches, and for a dataset without `__getitem__`.
 
     Raises:
         ValueError: arguments contradict each other.
-        TypeError: the dataset is none, or cannot be pickled for workers.
+        TypeError: `dataset` is not a dataset, or cannot be pickled for workers.
         RuntimeError: a worker was killed or has ended, in the iteration.
         TimeoutError: no batch came within `timeout`, in the iteration.
 
@@ -74,12 +75,12 @@ class DataLoader:
         >>> [(x.tolist(), y.tolist()) for x, y in loader]
         [([0, 1], [0, 1]), ([2, 3], [4, 9]), ([4], [16])]
 
-    Workers are started anew, not forked, since a process in which JAX runs must not be; so a script that has some
-    needs `if __name__ == "__main__":` around its training, and what the loader is given is pickled (a memory map of a
-    file by its name).  In a worker the generators of `random`, of NumPy, of `nn` and of torch are seeded for each
-    batch, by the seed of the epoch and the number of the batch: what is drawn there depends on neither the number of
-    workers nor which of them makes the batch.  Errors of a dataset arrive with the traceback in the worker and the
-    index of the sample; a worker that is killed is an error at once.
+    Workers are spawned, not forked, because a process that runs JAX must not be forked.  So a script with workers needs
+    `if __name__ == "__main__":` around its training, and the arguments of the loader are pickled (a memory map of a
+    file by its name).  In a worker, the generators of `random`, NumPy, `nn` and torch are seeded for each batch, from
+    the seed of the epoch and the number of the batch; so random numbers depend neither on the number of workers nor on
+    which worker makes the batch.  An error in a dataset is raised with the traceback in the worker and the index of the
+    sample.  If a worker is killed, an error is raised immediately.
     """
 
     def __init__(

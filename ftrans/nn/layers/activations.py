@@ -308,7 +308,7 @@ class PReLU(Module):
     Args:
         num_parameters: number of slopes: 1, or the number of channels (axis 1).
         init: initial value of the slopes.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the slopes; float32 for None.
 
     Attributes:

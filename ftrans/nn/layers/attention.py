@@ -126,7 +126,7 @@ class MultiheadAttention(Module):
         kdim: size of keys; E by default.
         vdim: size of values; E by default.
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:

@@ -142,7 +142,7 @@ class Conv1d(_Convolution):
         groups: number of channel groups; groups are convolved independently.
         bias: whether to add a trained bias.
         padding_mode: what is added: "zeros", "reflect", "replicate" or "circular".
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:
@@ -291,7 +291,7 @@ class ConvTranspose1d(_Transposed):
         bias: whether to add a trained bias.
         dilation: spacing between kernel elements.
         padding_mode: "zeros", the only one.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:

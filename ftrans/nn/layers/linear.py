@@ -37,13 +37,13 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`x @ weight.T + bias`; see `functional.linear`.
+    """A linear layer: `x @ weight.T + bias`; see `functional.linear`.
 
     Args:
         in_features: size of the last axis of the input.
         out_features: size of the last axis of the result.
         bias: whether to add a trained bias.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:
@@ -89,7 +89,7 @@ class Bilinear(Module):
         in2_features: size of the last axis of the second input.
         out_features: size of the last axis of the result.
         bias: whether to add a trained bias.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:

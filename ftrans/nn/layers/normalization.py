@@ -173,7 +173,7 @@ class BatchNorm1d(_BatchNorm):
         momentum: weight of a batch in the running statistics; None for the mean over all batches.
         affine: whether each channel has a trained scale and shift.
         track_running_stats: whether to keep running statistics; without them, evaluation uses those of the batch, too.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of parameters and statistics; float32 for None.
         bias: whether to have a shift beside the scale.
 
@@ -275,7 +275,7 @@ class InstanceNorm1d(_InstanceNorm):
         momentum: weight of a batch in the running statistics.
         affine: whether each channel has a trained scale and shift.
         track_running_stats: whether to keep running statistics, which evaluation then uses.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of parameters and statistics; float32 for None.
         bias: whether to have a shift beside the scale.
 
@@ -346,7 +346,7 @@ class LayerNorm(_OverLastAxes):
         eps: added to variances.
         elementwise_affine: whether each element has a trained scale and shift.
         bias: whether to have a shift beside the scale.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:
@@ -447,7 +447,7 @@ class GroupNorm(Module):
         num_channels: number of channels.
         eps: added to variances.
         affine: whether each channel has a trained scale and shift.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
         bias: whether to have a shift beside the scale.
 

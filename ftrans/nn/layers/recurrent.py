@@ -135,7 +135,7 @@ class RNN(_Recurrent):
         batch_first: whether arrays are of shape (N, T, D) instead of (T, N, D).
         dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:
@@ -196,7 +196,7 @@ class LSTM(_Recurrent):
         dropout: dropout probability of the outputs of all layers except the last, in training.
         bidirectional: whether each layer runs in both directions.
         proj_size: size P that hidden states are projected to; 0 for no projection.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:
@@ -325,7 +325,7 @@ class RNNCell(_RecurrentCell):
         hidden_size: size H of the hidden state.
         bias: whether to have biases.
         nonlinearity: "tanh" or "relu".
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Attributes:
@@ -373,7 +373,7 @@ class LSTMCell(_RecurrentCell):
         input_size: size D of the input.
         hidden_size: size H of the hidden state.
         bias: whether to have biases.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Example:

@@ -79,7 +79,7 @@ class TransformerEncoderLayer(_Layer):
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         norm_first: whether to normalize before attention and feed-forward network (pre-norm) instead of after.
         bias: whether linear layers and normalizations have biases.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Example:
@@ -159,7 +159,7 @@ class TransformerDecoderLayer(_Layer):
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         norm_first: whether to normalize before attention and feed-forward network (pre-norm) instead of after.
         bias: whether linear layers and normalizations have biases.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Example:
@@ -368,7 +368,7 @@ class Transformer(Module):
         batch_first: whether arrays are of shape (N, L, E) instead of (L, N, E).
         norm_first: whether to normalize before attention and feed-forward networks (pre-norm) instead of after.
         bias: whether linear layers and normalizations have biases.
-        device: where they are put: a JAX device, or the name of a platform such as "gpu".
+        device: where the parameters are put: a JAX device, or the name of a platform such as "gpu".
         dtype: dtype of the parameters; float32 for None.
 
     Example:

@@ -32,13 +32,13 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class Module(StatefulModule):
-    """Base class of neural networks and their layers.
+    """Base class of models and their layers.
 
-    A subclass assigns parameters (`Parameter`), buffers (`Buffer`), streams of random numbers (`RngState`) and other
-    modules to attributes, also in lists, tuples, dicts and dataclasses, and computes in `forward`; calling the module
-    runs it.  All other attributes are constants of the forward code.  Compiled functions check these constants on every
-    call: numbers, strings, functions and arrays, also in containers, and attributes of the class.  What is inside other
-    objects is read only while tracing.
+    In a subclass, assign parameters (`Parameter`), buffers (`Buffer`), random states (`RngState`) and other modules to
+    attributes, also in lists, tuples, dicts and dataclasses, and define `forward`, which runs when the module is
+    called.  All other attributes are constants of the forward code.  Compiled functions check these constants on every
+    call: numbers, strings, functions and arrays, also in containers, and attributes of the class.  The contents of
+    other objects are read only while tracing.
 
     Attributes:
         training: whether the module is in training mode, which affects dropout and batch normalization.

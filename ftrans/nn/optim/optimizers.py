@@ -18,11 +18,11 @@ class SGD(GroupedOptimizer):
         lr: the learning rate.
         momentum: weight of the previous update in each one.
         dampening: by how much less than 1 a gradient counts in it, but for the first.
-        weight_decay: weight of the parameter in the gradient.
+        weight_decay: factor by which the parameter is added to the gradient.
         nesterov: whether the gradient counts where the momentum leads to.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -69,10 +69,10 @@ class ASGD(GroupedOptimizer):
         lambd: by which it decays.
         alpha: the power of that decay.
         t0: the step after which parameters are averaged, in the state `ax`.
-        weight_decay: weight of the parameter in the gradient.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        weight_decay: factor by which the parameter is added to the gradient.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -113,9 +113,9 @@ class Rprop(GroupedOptimizer):
         lr: the first step size.
         etas: factors of a step size where the sign has changed, and where it has not.
         step_sizes: the least and the greatest step size.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -155,12 +155,12 @@ class Adagrad(GroupedOptimizer):
             dictionaries with the entry "params", and hyperparameters that differ from the others.
         lr: the learning rate.
         lr_decay: by how much its inverse grows in each step, relatively.
-        weight_decay: weight of the parameter in the gradient.
+        weight_decay: factor by which the parameter is added to the gradient.
         initial_accumulator_value: what the sums begin with.
-        eps: added to the root.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        eps: a small number that is added to the root.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -207,10 +207,10 @@ class Adadelta(GroupedOptimizer):
         lr: factor of the update.
         rho: weight of the old average in those of squares.
         eps: added to averages of squares.
-        weight_decay: weight of the parameter in the gradient.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        weight_decay: factor by which the parameter is added to the gradient.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -249,13 +249,13 @@ class RMSprop(GroupedOptimizer):
             dictionaries with the entry "params", and hyperparameters that differ from the others.
         lr: the learning rate.
         alpha: weight of the old average.
-        eps: added to the root.
-        weight_decay: weight of the parameter in the gradient.
+        eps: a small number that is added to the root.
+        weight_decay: factor by which the parameter is added to the gradient.
         momentum: weight of the previous update in each one.
         centered: whether the variance is taken in place of the squares.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -289,20 +289,20 @@ class RMSprop(GroupedOptimizer):
 
 
 class Adam(GroupedOptimizer):
-    """Averages of gradients divided by the root of averages of their squares (Kingma and Ba, arXiv:1412.6980).
+    """The optimizer Adam: averages of gradients, divided by the root of averages of their squares (arXiv:1412.6980).
 
     Args:
         params: `model.parameters()`, the model, a list of parameters, of pairs of a name and a parameter, or of groups:
             dictionaries with the entry "params", and hyperparameters that differ from the others.
         lr: the learning rate.
-        betas: weights of the old averages, of gradients and of squares.
-        eps: added to the root.
-        weight_decay: weight of the parameter in the gradient.
-        amsgrad: whether averages of squares count by their largest value (Reddi, Kale and Kumar, 2018).
+        betas: decay rates of the averages of gradients and of squares.
+        eps: a small number that is added to the root.
+        weight_decay: factor by which the parameter is added to the gradient.
+        amsgrad: whether to divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018).
         decoupled_weight_decay: whether the weight decay is that of `AdamW`.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -347,13 +347,13 @@ class AdamW(GroupedOptimizer):
         params: `model.parameters()`, the model, a list of parameters, of pairs of a name and a parameter, or of groups:
             dictionaries with the entry "params", and hyperparameters that differ from the others.
         lr: the learning rate.
-        betas: weights of the old averages, of gradients and of squares.
-        eps: added to the root.
+        betas: decay rates of the averages of gradients and of squares.
+        eps: a small number that is added to the root.
         weight_decay: by which part, times the learning rate, a parameter shrinks in each step.
-        amsgrad: whether averages of squares count by their largest value (Reddi, Kale and Kumar, 2018).
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        amsgrad: whether to divide by the largest average of squares so far (Reddi, Kale and Kumar, 2018).
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -396,10 +396,10 @@ class Adamax(GroupedOptimizer):
         lr: the learning rate.
         betas: weights of the old average, and of the old largest gradient.
         eps: added to gradients.
-        weight_decay: weight of the parameter in the gradient.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        weight_decay: factor by which the parameter is added to the gradient.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -437,14 +437,14 @@ class NAdam(GroupedOptimizer):
         params: `model.parameters()`, the model, a list of parameters, of pairs of a name and a parameter, or of groups:
             dictionaries with the entry "params", and hyperparameters that differ from the others.
         lr: the learning rate.
-        betas: weights of the old averages, of gradients and of squares.
-        eps: added to the root.
-        weight_decay: weight of the parameter in the gradient.
+        betas: decay rates of the averages of gradients and of squares.
+        eps: a small number that is added to the root.
+        weight_decay: factor by which the parameter is added to the gradient.
         momentum_decay: how fast the momentum grows to its value.
         decoupled_weight_decay: whether the weight decay is that of `AdamW`.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -486,13 +486,13 @@ class RAdam(GroupedOptimizer):
         params: `model.parameters()`, the model, a list of parameters, of pairs of a name and a parameter, or of groups:
             dictionaries with the entry "params", and hyperparameters that differ from the others.
         lr: the learning rate.
-        betas: weights of the old averages, of gradients and of squares.
-        eps: added to the root.
-        weight_decay: weight of the parameter in the gradient.
+        betas: decay rates of the averages of gradients and of squares.
+        eps: a small number that is added to the root.
+        weight_decay: factor by which the parameter is added to the gradient.
         decoupled_weight_decay: whether the weight decay is that of `AdamW`.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.
@@ -535,9 +535,9 @@ class Lion(GroupedOptimizer):
         lr: the learning rate.
         betas: weights of the old average in the update, and in the new average.
         weight_decay: by which part, times the learning rate, a parameter shrinks in each step.
-        maximize: whether to go the other way.
-        hints: choices of torch between implementations of the same update, `foreach`, `fused` and `capturable`, which
-            mean nothing here.
+        maximize: whether to maximize instead of minimizing.
+        hints: `foreach`, `fused` and `capturable`, by which torch chooses between implementations of the same update;
+            they have no effect here.
 
     Raises:
         ValueError: a hyperparameter is out of its range, or there is no parameter.

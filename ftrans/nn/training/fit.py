@@ -75,21 +75,22 @@ def fit(
 
     Args:
         model: the model.  It is trained in place, and is in training mode afterwards.
-        data: `nn.batches(x, y, ...)`, a list or another iterable of batches, a torch DataLoader, or a function that
-            returns an iterator, such as a generator function, which is called for each epoch (with its number, from 1,
-            if it has a parameter).  Arrays may be of NumPy, of torch on the host, or of JAX.
+        data: `nn.batches(x, y, ...)`, a list or another iterable of batches, an `nn.data.DataLoader` or one of torch,
+            or a function that returns an iterator, such as a generator function.  A function is called once for each
+            epoch, with the number of the epoch, from 1, if it has a parameter.  Arrays can be NumPy arrays, torch
+            tensors on the host, or JAX arrays.
         loss: a function of (output, target) that returns a number, such as `nn.functional.cross_entropy`, or a loss
             module. Exactly one of `loss` and `objective` must be given.
         objective: a function of (model, *batch), or (model, **batch) for dictionaries, that returns the loss, or a pair
             of the loss and a dictionary of further metrics.
-        optimizer: a transformation of optax, or an optimizer of the model, `nn.Optimizer` or one of `nn.optim`;
+        optimizer: a transformation of Optax, or an optimizer of the model, `nn.Optimizer` or one of `nn.optim`;
             `optax.adam(1e-3)` by default.
         epochs: total number of epochs, including those before a checkpoint.
         steps_per_epoch: maximum number of batches in an epoch; required for infinite data.
         validation: like `data`, evaluated in evaluation mode after each epoch.
-        metrics: functions of (output, target) and metrics of `nn.metrics` by name, or a sequence of them, which are
-            named after themselves.  Functions return means over a batch; what is no mean over samples, such as an F1
-            score, is one of `nn.metrics`, which accumulates sums.
+        metrics: a dictionary from names to functions of (output, target) and metrics of `nn.metrics`, or a sequence of
+            them, which have their own names.  Functions return means over a batch.  For a metric that is not a mean
+            over samples, such as an F1 score, use one of `nn.metrics`, which accumulates sums.
         monitor: the metric by which epochs are compared; "val_loss" by default, or "loss" without validation.
         mode: "min" or "max", depending on which values of the metric are better; required unless a loss is monitored.
         patience: stop after this many epochs without improvement; None for never.
@@ -103,25 +104,25 @@ def fit(
         resume: True to continue from the last checkpoint in `directory`, if there is one; or the path of a checkpoint
             or directory, which must exist.
         callbacks: functions of an `nn.FitState`, called after each epoch, or objects like `nn.Callback`.
-        seed: seed for the model's streams of random numbers (dropout and similar layers); by default they continue.
-        precision: "bfloat16" or "float16" for mixed precision: what the model computes is inside of `nn.autocast`, and
-            so is an objective; a loss is not.  By default that of the block that `fit` is called in.  With float16 the
-            loss is scaled by `optimizer.loss_scale`, which is an `nn.LossScale()` unless it has been set before, and a
-            step whose gradients overflow is left out.
-        accumulate: number of batches whose mean gradient makes one update; those of an incomplete group at the end of
-            an epoch go into the first update of the next.
+        seed: seed for the model's random states (of dropout and similar layers); by default they continue.
+        precision: "bfloat16" or "float16" for mixed precision: the model and an objective run inside `nn.autocast`, a
+            loss does not.  By default, the precision of the `nn.autocast` block that `fit` is called in.  With float16
+            the loss is scaled by `optimizer.loss_scale`, which is an `nn.LossScale()` unless you have set it, and a
+            step whose gradients overflow is skipped.
+        accumulate: number of batches whose mean gradient makes one update.  Batches that are left over at the end of an
+            epoch count for the first update of the next epoch.
         check_finite: whether to stop at a loss or gradient that is NaN or infinite.
         progress: whether to show the progress on stderr.
-        mesh: a mesh of devices on which the training runs, such as `ft.mesh({"data": 8})`; by default that of
-            a model that `nn.shard` has placed.
-        rules: how the model is divided over the mesh, as for `nn.shard`; by default it stays as it is, or is whole on
-            every device.  The state of the optimizer follows.
-        batch_spec: a spec (`ft.P`) for the arrays of a batch; by default their first axis is divided
-            over the axis of the mesh that `nn.fsdp` or `nn.data_parallel` names among the rules, otherwise over the
-            first one that no rule has taken.
-        uneven: what becomes of a batch whose samples cannot be divided evenly.  "pad" fills it up to the size of the
-            others by samples that do not count, so that one compiled step serves all; loss and metrics must be means
-            over the samples, and no layer may compute statistics of the batch.  "drop" leaves it out.
+        mesh: a mesh of devices on which the training runs, such as `ft.mesh({"data": 8})`; by default that of a model
+            that `nn.shard` has sharded.
+        rules: how the model is sharded over the mesh, as for `nn.shard`.  By default it keeps its sharding, or is
+            replicated on every device.  The state of the optimizer has the same sharding.
+        batch_spec: a spec (`ft.P`) for the arrays of a batch.  By default their first axis is sharded over the mesh
+            axis of the rule `nn.fsdp` or `nn.data_parallel`, or, without such a rule, over the first mesh axis that no
+            rule uses.
+        uneven: what to do with a batch whose samples cannot be divided evenly.  "pad" fills it up to the size of the
+            others with samples that do not count, so that one compiled step serves all batches; loss and metrics must
+            be means over the samples, and no layer must compute statistics of the batch.  "drop" leaves the batch out.
 
     Returns:
         The `nn.History`; also after Ctrl-C, which ends the training after the current step and sets `history.stopped`
@@ -149,12 +150,13 @@ def fit(
         >>> bool(history["loss"][-1] < 1e-2)
         True
 
-    Several processes (`ft.initialize_processes`) train one model, on a mesh of the devices of all of them: each gives
-    its part of every batch, as `nn.batches` does by itself.  What differs between them, such as seeds, is an error at
-    the start.  Process 0 shows the progress and writes files; Ctrl-C or SIGTERM in one of them stops all.
+    Several processes (`ft.initialize_processes`) can train one model, on a mesh of the devices of all processes.  Each
+    process provides its part of every batch, which `nn.batches` does for you.  If something differs between them, such
+    as a seed, an error is raised at the start.  Process 0 shows the progress and writes files; Ctrl-C or SIGTERM in one
+    process stops all.
 
-    Cost: losses and metrics are fetched from the device every 16 steps, one window late, so that no step is waited for;
-    the batches of two windows are kept for that long.  `check_finite` reads the gradients once more in each step, and
+    Cost: losses and metrics are fetched from the device every 16 steps, for the 16 steps before those, so that the host
+    waits for no step; batches are kept for that long.  `check_finite` reads the gradients once more in each step, and
     does not copy the parameters.
     """
     if (loss is None) == (objective is None):

@@ -19,17 +19,18 @@ from .folders import SUFFIX, arrays_of, read_folder, write_folder
 def save(path: str | os.PathLike[str], model: Module | Mapping[str, Any]) -> None:
     """Write the parameters and buffers of a model, or a dictionary of arrays, to a file or folder.
 
-    A path that ends with `.orbax` becomes a folder in the format of orbax (`pip install 'ftrans[scale]'`), to which
-    each process writes the parts that it holds; all processes must call this.  Any other path becomes a safetensors
-    file, which process 0 writes.  It has the names and layouts of torch, so `safetensors.torch.load_file` reads a state
-    dict from it.  What was at the path is replaced atomically: a process that is killed leaves the old or the new.
+    If the path ends with `.orbax`, it becomes a folder in the format of Orbax (`pip install 'ftrans[scale]'`), to which
+    each process writes the parts that it holds; all processes must call `save`.  Any other path becomes a safetensors
+    file, which process 0 writes.  The file has the names and layouts of torch, so `safetensors.torch.load_file` reads a
+    state dict from it.  An existing file or folder is replaced atomically: a process that is killed leaves the old one
+    or the new one.
 
     Args:
         path: the file, usually with the suffix `.safetensors`, or the folder, with the suffix `.orbax`.
         model: a module, whose `state_dict()` is written, or arrays by name; bfloat16 is supported.
 
     Raises:
-        TypeError: a value is not an array, or of a dtype that the format does not support.
+        TypeError: a value is not an array, or has a dtype that the format does not support.
         ValueError: parts of an array are in other processes, and the path is that of a file.
         ImportError: the package for the format is not installed.
 
@@ -69,12 +70,12 @@ def load(path: str | os.PathLike[str], like: Module | None = None) -> dict[str, 
     Args:
         path: a safetensors file, an index of several (`model.safetensors.index.json`), or a folder with the suffix
             `.orbax`.
-        like: a model.  Arrays whose paths it has are read to the devices that its own are on, divided as these are; of
-            a folder each process reads the parts that it needs.
+        like: a model.  Arrays with paths in this model are put on the devices of its arrays, with the same sharding.
+            From a folder, each process reads only the parts that it needs.
 
     Returns:
-        Arrays by name, for `model.load_state_dict`: of NumPy, or of JAX where `like` has them on a mesh of devices.
-        Other content of a checkpoint of `nn.fit`, such as the state of the optimizer, is left out.
+        Arrays by name, for `model.load_state_dict`: NumPy arrays, or JAX arrays for those that `like` has on a mesh of
+        devices.  Other content of a checkpoint of `nn.fit`, such as the state of the optimizer, is left out.
 
     Raises:
         FileNotFoundError: the file or folder does not exist.

@@ -73,23 +73,23 @@ def jit(
 ) -> Any:
     """Compile a function that takes modules, such as a training step, with XLA.
 
-    The function may change parameters, buffers and random streams of the modules that it is given; afterwards they hold
-    the new arrays, on the device.  It is traced once for each structure of the modules (training and evaluation mode
-    differ) and for each combination of shapes, dtypes and static arguments.
+    The function can change parameters, buffers and random states of the modules among its arguments; afterwards these
+    hold the new arrays, on the device.  It is traced once for each structure of the modules (training and evaluation
+    mode differ) and for each combination of shapes, dtypes and static arguments.
 
     Args:
         f: the function, or a module, whose forward code is compiled.  If omitted, a decorator is returned.
         static_argnums: positions of arguments that are neither arrays nor modules; they must be hashable.
         static_argnames: the same by name.
-        donate_argnums: positions of modules and JAX arrays whose memory the results may reuse.  For a module, arrays
-            in the cells that the function changes are overwritten, so nothing else may hold them.  Nothing is donated
-            if the function branches on traced values or calls Python code on the host, since both may raise.
-        roll: whether to compile loops of Python as loops; False compiles every step.
+        donate_argnums: positions of modules and JAX arrays whose memory the results can reuse.  For a module, arrays in
+            the cells that the function changes are overwritten, so nothing else must use them.  Nothing is donated if
+            the function branches on traced values or calls Python code on the host, because both can raise errors.
+        roll: whether to compile Python loops as loops; False compiles every step.
 
     Returns:
         A function of the same arguments with the same results, as NumPy arrays, or JAX arrays if an argument is one.
-        With a Tensor among the arguments, results are Tensors, and `backward()` reaches the parameters; not so if the
-        function itself changes parameters, as a training step does: then they are without a graph.
+        With a Tensor among the arguments, results are Tensors, and `backward()` reaches the parameters.  If the
+        function itself changes parameters, as a training step does, the results have no graph.
 
     Raises:
         TypeError: an argument of the function is neither an array, nor a module, nor static; `roll` is not a bool.
