@@ -12,6 +12,7 @@ from ..base import tree
 from ..base.cell import Eager
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
+from ..base.type_variables import Value
 from ..core.types import type_of
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import flip, reshape
@@ -23,7 +24,7 @@ Combine = Callable[[Leaves, Leaves], Leaves]
 
 
 @short_tracebacks
-def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[..., Any], elems: Value, reverse: bool = False, axis: int = 0) -> Value:
     """Combine all prefixes of a sequence by an associative function: cumulative sums, products, linear recurrences.
 
     It takes O(n) work in O(log n) rounds, each of which is one call of `fn` on many pairs at once (Blelloch, Prefix

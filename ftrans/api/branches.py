@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..base import tree
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
+from ..base.type_variables import Primals, Result
 from ..control.cond import cond as primitive
 from ..control.subprograms import rewired
 from ..core.program import Program
@@ -30,7 +31,16 @@ from .bodies import Function, Leaves, integer_of, known_value, scalar_of, tracer
 from .call import check_function, record_or_run, trace_flat, type_name
 
 
-@short_tracebacks
+@overload
+def cond(
+    pred: Any,
+    true_fn: Callable[[*Primals], Result],
+    false_fn: Callable[[*Primals], Result],
+    *operands: *Primals,
+) -> Result: ...
+@overload
+def cond(pred: Any, true_fn: Callable[..., Result], false_fn: Callable[..., Result], *operands: Any) -> Result: ...
+@short_tracebacks  # type: ignore[misc]
 def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> Any:
     """Call one of two functions, chosen by a condition that may be traced.
 
@@ -73,7 +83,11 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, *operands: Any) -> An
     return _choose("cond", pred, index_of, [false_fn, true_fn], ["false_fn", "true_fn"], operands)
 
 
-@short_tracebacks
+@overload
+def switch(index: Any, branches: Sequence[Callable[[*Primals], Result]], *operands: *Primals) -> Result: ...
+@overload
+def switch(index: Any, branches: Sequence[Callable[..., Result]], *operands: Any) -> Result: ...
+@short_tracebacks  # type: ignore[misc]
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """Call one of several functions, chosen by an index that may be traced.
 

@@ -10,11 +10,11 @@ import functools
 import types
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
+from typing import Any, Concatenate, Generic, Literal, Self, TypeVar, overload
 
 from ..base import tree
 from ..base.source import at_line, user_line
-from ..base.type_variables import Params
+from ..base.type_variables import Others, Params
 from ..base.type_variables import Result as Returned
 from ..control.rules.custom_rule import Derivatives, Rule, custom, with_inputs_returned
 from ..control.rules.linear_call import Name
@@ -26,7 +26,7 @@ from .rule_tracing import Captured, Part, Result, trace_bwd, trace_function, tra
 
 Function = Callable[..., Any]
 Mode = Literal["reverse", "forward"]
-Others = ParamSpec("Others")
+GivenRule = TypeVar("GivenRule", bound=Function)
 
 
 @overload
@@ -201,7 +201,7 @@ class CustomRule(Generic[Params, Returned]):
         """Give the rule for reverse mode: `fwd(*args) -> (out, residuals)`, `bwd(residuals, cotangent) -> tuple`."""
         self._fwd, self._bwd = _required_function(fwd, "fwd"), _required_function(bwd, "bwd")
 
-    def defjvp(self, rule: Function) -> Function:
+    def defjvp(self, rule: GivenRule) -> GivenRule:
         """Give the rule for forward mode: `rule(primals, tangents) -> (out, tangent)`.  Returns the rule."""
         self._jvp = _required_function(rule, "the rule")
         return rule

@@ -14,7 +14,7 @@ from ..base.lookalikes import refuse_lookalike
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
-from ..base.type_variables import Aux, First, Params, Primals, Result, Value
+from ..base.type_variables import Aux, First, Params, Primals, Result, Second, Value
 from ..control.subprograms import cut
 from ..core.program import Program, literal
 from ..core.trace import Tracer, current_builder
@@ -71,6 +71,13 @@ def active_inputs(chosen: Arguments, traced: Traced) -> tuple[bool, ...]:
 
 @overload
 def grad(
+    f: Callable[Concatenate[First, Params], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Params], First]: ...
+@overload
+def grad(
     f: Callable[Concatenate[First, Params], tuple[Any, Aux]],
     argnums: Literal[0] = 0,
     *,
@@ -79,11 +86,22 @@ def grad(
 ) -> Callable[Concatenate[First, Params], tuple[First, Aux]]: ...
 @overload
 def grad(
-    f: Callable[Concatenate[First, Params], Any],
-    argnums: Literal[0] = 0,
+    f: Callable[Concatenate[First, Second, Params], Any],
+    argnums: Literal[1],
     has_aux: Literal[False] = False,
     holomorphic: bool = False,
-) -> Callable[Concatenate[First, Params], First]: ...
+) -> Callable[Concatenate[First, Second, Params], Second]: ...
+@overload
+def grad(
+    f: Callable[Concatenate[First, Second, Params], Any],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Second, Params], tuple[First, Second]]: ...
+@overload
+def grad(
+    f: Callable[Params, Any], argnums: Sequence[int], has_aux: Literal[False] = False, holomorphic: bool = False
+) -> Callable[Params, tuple[Any, ...]]: ...
 @overload
 def grad(
     f: Callable[Params, Any], argnums: Argnums, has_aux: bool = False, holomorphic: bool = False
@@ -165,6 +183,14 @@ def require_complex(chosen: Arguments, traced: Traced, f: Function, what: str) -
 
 
 @overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[First, Params], Result],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    taps: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Params], tuple[Result, First]]: ...
+@overload
 def value_and_grad(
     f: Callable[Concatenate[First, Params], tuple[Result, Aux]],
     argnums: Literal[0] = 0,
@@ -175,12 +201,28 @@ def value_and_grad(
 ) -> Callable[Concatenate[First, Params], tuple[tuple[Result, Aux], First]]: ...
 @overload
 def value_and_grad(  # type: ignore[overload-overlap]
-    f: Callable[Concatenate[First, Params], Result],
-    argnums: Literal[0] = 0,
+    f: Callable[Concatenate[First, Second, Params], Result],
+    argnums: Literal[1],
     has_aux: Literal[False] = False,
     taps: Literal[False] = False,
     holomorphic: bool = False,
-) -> Callable[Concatenate[First, Params], tuple[Result, First]]: ...
+) -> Callable[Concatenate[First, Second, Params], tuple[Result, Second]]: ...
+@overload
+def value_and_grad(  # type: ignore[overload-overlap]
+    f: Callable[Concatenate[First, Second, Params], Result],
+    argnums: tuple[Literal[0], Literal[1]],
+    has_aux: Literal[False] = False,
+    taps: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[First, Second, Params], tuple[Result, tuple[First, Second]]]: ...
+@overload
+def value_and_grad(
+    f: Callable[Params, Result],
+    argnums: Sequence[int],
+    has_aux: Literal[False] = False,
+    taps: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Params, tuple[Result, tuple[Any, ...]]]: ...
 @overload
 def value_and_grad(
     f: Callable[Params, Any],

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, overload
 
 from ..base import tree
 from ..base.memory_size import memory_of_machine
 from ..base.pickles import makes_picklable
 from ..base.progress import working
 from ..base.source import at_line, user_line
-from ..base.type_variables import Params
+from ..base.type_variables import Array, First, Number, Params, Result, Scalar, Transformed
 from ..control.subprograms import cut
 from ..core.types import ArrayType, is_complex, is_inexact
 from ..structure.dense import dense
@@ -29,6 +29,24 @@ _LARGE = 200_000
 _NEVER_TOO_LARGE = 1 << 30
 
 
+@overload
+def jacobian(
+    f: Callable[Concatenate[Array[Scalar], Params], Array[Any] | Number],
+    argnums: Literal[0] = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Transformed[Concatenate[Array[Scalar], Params], Array[Scalar]]: ...
+@overload
+def jacobian(
+    f: Callable[Params, Any],
+    argnums: Argnums = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Transformed[Params, Any]: ...
 @makes_picklable
 def jacobian(
     f: Callable[Params, Any],
@@ -78,6 +96,24 @@ def jacobian(
     return named(takes_foreign_arrays(jacobian_of_f), f, "jacobian")
 
 
+@overload
+def value_and_jacobian(
+    f: Callable[Concatenate[Array[Scalar], Params], Result],
+    argnums: Literal[0] = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Transformed[Concatenate[Array[Scalar], Params], tuple[Result, Array[Scalar]]]: ...
+@overload
+def value_and_jacobian(
+    f: Callable[Params, Any],
+    argnums: Argnums = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Transformed[Params, tuple[Any, Any]]: ...
 @makes_picklable
 def value_and_jacobian(
     f: Callable[Params, Any],
@@ -206,6 +242,22 @@ def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "jacobia
     )
 
 
+@overload
+def jacfwd(
+    f: Callable[Concatenate[Array[Scalar], Params], Array[Any] | Number],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Transformed[Concatenate[Array[Scalar], Params], Array[Scalar]]: ...
+@overload
+def jacfwd(
+    f: Callable[Params, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Transformed[Params, Any]: ...
 @makes_picklable
 def jacfwd(
     f: Callable[Params, Any],
@@ -224,6 +276,22 @@ def jacfwd(
     return jacobian(f, argnums, "forward", chunk_size, has_aux, holomorphic)
 
 
+@overload
+def jacrev(
+    f: Callable[Concatenate[Array[Scalar], Params], Array[Any] | Number],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Transformed[Concatenate[Array[Scalar], Params], Array[Scalar]]: ...
+@overload
+def jacrev(
+    f: Callable[Params, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Transformed[Params, Any]: ...
 @makes_picklable
 def jacrev(
     f: Callable[Params, Any],
@@ -242,6 +310,22 @@ def jacrev(
     return jacobian(f, argnums, "reverse", chunk_size, has_aux, holomorphic)
 
 
+@overload
+def hessian(
+    f: Callable[Concatenate[Array[Scalar], Params], Array[Any] | Number],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Transformed[Concatenate[Array[Scalar], Params], Array[Scalar]]: ...
+@overload
+def hessian(
+    f: Callable[Params, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    holomorphic: bool = False,
+) -> Transformed[Params, Any]: ...
 @makes_picklable
 def hessian(
     f: Callable[Params, Any],
@@ -337,6 +421,10 @@ def _check_second(chosen: Arguments, traced: Traced, f: Function, holomorphic: b
         _refuse_complex(f, forward=True, both=True, what="hessian")
 
 
+@overload
+def hvp(f: Function, primals: tuple[First], tangents: Sequence[Any]) -> First: ...
+@overload
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any: ...
 @takes_foreign_arrays
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Compute the product of the Hessian of a scalar function with a vector, at the cost of a few gradients.
@@ -369,6 +457,10 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return jvp(grad(f, _every(primals)), primals, tangents)[1]
 
 
+@overload
+def vhp(f: Function, primals: tuple[First], cotangents: Sequence[Any]) -> First: ...
+@overload
+def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any]) -> Any: ...
 @takes_foreign_arrays
 def vhp(f: Function, primals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
     """The product of a vector with the Hessian of a scalar function, by reverse mode alone.

@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..base.source import at_line, user_line
 from ..base.storable import INPUT_NAMES
 from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
-from ..base.type_variables import Params, Result
+from ..base.type_variables import Covariant, Params, Result, Transformed
 from ..core.program import Program
 from ..core.types import type_of
 from ..transforms.simplify import simplify
@@ -31,21 +31,9 @@ from .sharding import Shardings
 
 _NUMBERS = (float, int, bool, complex)
 
-Others = ParamSpec("Others")
-Covariant = TypeVar("Covariant", covariant=True)
 
-
-class Compiled(Protocol[Params, Covariant]):
+class Compiled(Transformed[Params, Covariant], Protocol[Params, Covariant]):
     """A compiled function, for type checkers: a function of the same arguments, with a method `lower`."""
-
-    def __call__(self, *args: Params.args, **kwargs: Params.kwargs) -> Covariant: ...
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(
-        self: Compiled[Concatenate[Any, Others], Covariant], instance: object, owner: type | None = None
-    ) -> Callable[Others, Covariant]: ...
 
     def lower(self, *args: Params.args, **kwargs: Params.kwargs) -> Any:
         """JAX's `Lowered` object for these arguments."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
-from ..base.type_variables import Result
+from ..base.type_variables import Primals, Result
 from ..core.program import Program, needed_eqns
 from ..core.trace import Tracer
 from ..transforms import differentiate as d
@@ -28,8 +28,12 @@ from .derivatives import (
 from .foreign_arrays import returns_linear_function
 
 
-@returns_linear_function
-def linearize(f: Callable[..., Result], *primals: Any) -> tuple[Result, Callable[..., Result]]:
+@overload
+def linearize(f: Callable[[*Primals], Result], *primals: *Primals) -> tuple[Result, Callable[[*Primals], Result]]: ...
+@overload
+def linearize(f: Callable[..., Result], *primals: Any) -> tuple[Result, Callable[..., Result]]: ...
+@returns_linear_function  # type: ignore[misc]
+def linearize(f: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of a function, and its derivative at that point as a linear function of tangents.
 
     Args:
@@ -68,7 +72,11 @@ def linearize(f: Callable[..., Result], *primals: Any) -> tuple[Result, Callable
     return tree.unflatten(traced.structure, outs[:count]), push
 
 
-def linear_transpose(f: Callable[..., Result], *primals: Any) -> Callable[[Result], tuple[Any, ...]]:
+@overload
+def linear_transpose(f: Callable[[*Primals], Result], *primals: *Primals) -> Callable[[Result], tuple[*Primals]]: ...
+@overload
+def linear_transpose(f: Callable[..., Result], *primals: Any) -> Callable[[Result], tuple[Any, ...]]: ...
+def linear_transpose(f: Function, *primals: Any) -> Callable[[Any], tuple[Any, ...]]:  # type: ignore[misc]
     """The transpose of a function that is linear in its arguments.
 
     Args:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
+from ..base.type_variables import Array, Scalar, Value
 from ..control.checkpoints.recompute import Policy
 from ..control.checkpoints.segments import checkpointed, scan_in_segments
 from ..control.loops.scan import scan as scan_primitive
@@ -37,7 +38,7 @@ Checkpoint = GivenPolicy | int | None
 
 @short_tracebacks
 def scan(
-    f: Function,
+    f: Callable[[Any, Any], tuple[Value, Any]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
@@ -45,7 +46,7 @@ def scan(
     unroll: int = 1,
     checkpoint: Checkpoint = None,
     progress: bool | str = False,
-) -> tuple[Any, Any]:
+) -> tuple[Value, Any]:
     """Loop over the leading axis of arrays, carrying values from step to step.
 
     Equivalent to this, but `f` is traced only once::
@@ -113,6 +114,16 @@ def scan(
     return _run_scan(body, first, elements.leaves, lambda xs: xs, length, bool(reverse), unroll, how, bar)
 
 
+@overload
+def map(
+    f: Callable[[Any], Array[Scalar] | Scalar], xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False
+) -> Array[Scalar]: ...
+@overload
+def map(
+    f: Callable[[Any], float], xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False
+) -> Array[Any]: ...
+@overload
+def map(f: Callable[[Any], Any], xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False) -> Any: ...
 @short_tracebacks
 def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | str = False) -> Any:
     """Apply `f` to each element along the leading axis, one after the other.
@@ -140,7 +151,25 @@ def map(f: Function, xs: Any, checkpoint: Checkpoint = None, progress: bool | st
     return scan(lambda _, x: (None, f(x)), None, xs, checkpoint=checkpoint, progress=progress)[1]
 
 
+@overload
+def while_loop(
+    cond_fun: Callable[[Value], Any],
+    body_fun: Callable[[Value], Value],
+    init: Value,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    progress: bool | str = False,
+) -> Value: ...
+@overload
 @short_tracebacks
+def while_loop(
+    cond_fun: Callable[[Any], Any],
+    body_fun: Callable[[Any], Value],
+    init: Any,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    progress: bool | str = False,
+) -> Value: ...
 def while_loop(
     cond_fun: Function,
     body_fun: Function,
@@ -237,7 +266,27 @@ def while_loop(
     return tree.unflatten(first.structure, outs)
 
 
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body: Callable[[int, Value], Value],
+    init: Value,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    progress: bool | str = False,
+) -> Value: ...
+@overload
 @short_tracebacks
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body: Callable[[Any, Any], Value],
+    init: Any,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    progress: bool | str = False,
+) -> Value: ...
 def fori_loop(
     lower: Any,
     upper: Any,

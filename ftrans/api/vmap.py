@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..base.lookalikes import refuse_lookalike
 from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
+from ..base.type_variables import Array, Covariant, Scalar
 from ..core.trace import NoWitness, Tracer
 from ..core.types import type_of
 from ..core.witness import ConcretizationError, example_of
@@ -27,6 +28,22 @@ from .foreign_arrays import takes_foreign_arrays
 Axes = Any
 
 
+class Mapped(Protocol[Covariant]):
+    """A function of batches, for type checkers: which arguments have an axis more, types can't say."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Covariant: ...
+
+
+@overload
+def vmap(
+    f: Callable[..., Array[Scalar] | Scalar], in_axes: Axes = 0, out_axes: int = 0, axis_size: int | None = None
+) -> Mapped[Array[Scalar]]: ...
+@overload
+def vmap(
+    f: Callable[..., float], in_axes: Axes = 0, out_axes: int = 0, axis_size: int | None = None
+) -> Mapped[Array[Any]]: ...
+@overload
+def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None) -> Mapped[Any]: ...
 @makes_picklable
 def vmap(
     f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, axis_size: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..api.vectors import Captured, Vector, check_limits
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
+from ..base.type_variables import Value
 from ..core.interpret import inline
 from ..core.program import Program
 from ..core.trace import Builder, NoWitness, Tracer, building
@@ -52,7 +53,33 @@ class ArgminInfo(NamedTuple):
     multipliers: Any
 
 
+@overload
+def argmin(
+    f: Function,
+    x0: Value,
+    *args: Any,
+    constraints: Function | None = None,
+    method: str | None = None,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: int = 100,
+    linear_solver: str | None = None,
+    info: Literal[False] = False,
+) -> Value: ...
+@overload
 @short_tracebacks
+def argmin(
+    f: Function,
+    x0: Value,
+    *args: Any,
+    constraints: Function | None = None,
+    method: str | None = None,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: int = 100,
+    linear_solver: str | None = None,
+    info: Literal[True],
+) -> tuple[Value, ArgminInfo]: ...
 def argmin(
     f: Function,
     x0: Any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, overload
 
 from ..api import lending
 from ..api.call import check_function, name_of, record_or_run, trace_flat
@@ -12,6 +12,7 @@ from ..api.vectors import Captured, SolverInfo, Vector, check_limits
 from ..base import tree
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
+from ..base.type_variables import Value
 from ..control.convergence import required
 from ..core.interpret import inline
 from ..core.program import Const, Program
@@ -32,7 +33,31 @@ _SCIPY = ("hybr", "lm", "broyden1", "broyden2", "anderson", "linearmixing", "dia
           "df-sane")  # fmt: skip
 
 
+@overload
+def root(
+    f: Function,
+    x0: Value,
+    *args: Any,
+    solver: str | Function | None = None,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: int = 100,
+    linear_solver: str | None = None,
+    info: Literal[False] = False,
+) -> Value: ...
+@overload
 @short_tracebacks
+def root(
+    f: Function,
+    x0: Value,
+    *args: Any,
+    solver: str | Function | None = None,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: int = 100,
+    linear_solver: str | None = None,
+    info: Literal[True],
+) -> tuple[Value, SolverInfo]: ...
 def root(
     f: Function,
     x0: Any,
@@ -111,7 +136,33 @@ def root(
     return _solved(unknown, residual, guide, search, info)
 
 
+@overload
+def fixed_point(
+    f: Function,
+    x0: Value,
+    *args: Any,
+    damping: float = 1.0,
+    acceleration: int = 0,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: int = 1000,
+    linear_solver: str | None = None,
+    info: Literal[False] = False,
+) -> Value: ...
+@overload
 @short_tracebacks
+def fixed_point(
+    f: Function,
+    x0: Value,
+    *args: Any,
+    damping: float = 1.0,
+    acceleration: int = 0,
+    tol: float | None = None,
+    atol: float | None = None,
+    maxiter: int = 1000,
+    linear_solver: str | None = None,
+    info: Literal[True],
+) -> tuple[Value, SolverInfo]: ...
 def fixed_point(
     f: Function,
     x0: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..base import tree
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
+from ..base.type_variables import Value
 from ..control.convergence import required
 from ..control.loops.while_loop import while_
 from ..control.rules.linearity import nonlinearity
@@ -45,7 +46,39 @@ _NOT_LINEAR = (
 _SLACK = 1.1
 
 
+@overload
+def linear_solve(
+    A: Any,
+    b: Value,
+    *,
+    method: str | None = None,
+    symmetric: bool = False,
+    positive_definite: bool = False,
+    tol: float | None = None,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    restart: int = 30,
+    preconditioner: Any = None,
+    x0: Any = None,
+    info: Literal[False] = False,
+) -> Value: ...
+@overload
 @short_tracebacks
+def linear_solve(
+    A: Any,
+    b: Value,
+    *,
+    method: str | None = None,
+    symmetric: bool = False,
+    positive_definite: bool = False,
+    tol: float | None = None,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    restart: int = 30,
+    preconditioner: Any = None,
+    x0: Any = None,
+    info: Literal[True],
+) -> tuple[Value, SolverInfo]: ...
 def linear_solve(
     A: Any,
     b: Any,

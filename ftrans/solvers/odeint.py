@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..base.foreign_arrays import is_foreign
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
+from ..base.type_variables import Array, Scalar
 from ..control.convergence import required
 from ..control.rules.custom_rule import Linearized, Rule, custom
 from ..control.rules.linear_call import Name
@@ -52,7 +53,46 @@ class OdeInfo(NamedTuple):
     success: Any
 
 
+@overload
+def odeint(
+    f: Callable[..., Any],
+    y0: Array[Scalar],
+    t: Any,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    adjoint: Literal["discrete", "continuous"] = "discrete",
+    info: Literal[False] = False,
+) -> Array[Scalar]: ...
+@overload
+def odeint(
+    f: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    adjoint: Literal["discrete", "continuous"] = "discrete",
+    info: Literal[False] = False,
+) -> Any: ...
+@overload
 @short_tracebacks
+def odeint(
+    f: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    max_steps: int | None = None,
+    checkpoints: int | None = None,
+    adjoint: Literal["discrete", "continuous"] = "discrete",
+    info: Literal[True],
+) -> tuple[Any, OdeInfo]: ...
 def odeint(
     f: Callable[..., Any],
     y0: Any,

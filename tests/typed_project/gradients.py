@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_type
 
 import numpy as np
@@ -31,6 +32,35 @@ def field(x: Vector, t: float) -> Vector:
     return np.sin(t * x)
 
 
+def field_energy(x: Vector, t: float) -> np.float64:
+    return np.sum(field(x, t) ** 2)
+
+
+def decay(y: Vector, t: float) -> Vector:
+    return -y
+
+
+def halve(carry: Vector, factor: float) -> tuple[Vector, np.float64]:
+    carry = factor * carry / 2
+    return carry, np.sum(carry)
+
+
+def halved_again(i: int, carry: Vector) -> Vector:
+    return carry / 2
+
+
+def is_large(carry: Vector) -> np.bool_:
+    return np.sum(carry) > 1
+
+
+def negative_half(carry: Vector) -> Vector:
+    return carry / -2
+
+
+def negative(x: Vector) -> Vector:
+    return -x
+
+
 @dataclass
 class Line:
     """Parameters of a straight line."""
@@ -53,6 +83,21 @@ def repeated(x: Vector, n: int) -> Vector:
     for _ in range(n):
         x = np.sin(x)
     return x
+
+
+@partial(ft.jit, static_argnums=1)
+def partially(x: Vector, n: int) -> Vector:
+    return n * x
+
+
+@partial(ft.vmap, in_axes=0)
+def doubled(x: float) -> float:
+    return 2 * x
+
+
+@partial(ft.grad, argnums=0)
+def slope(x: Vector, y: Vector) -> np.float64:
+    return np.sum(x * y)
 
 
 @ft.checkpoint
@@ -94,6 +139,10 @@ class Model:
     def predict(self, x: Vector, bias: float = 0.0) -> Vector:
         return self.weight * x + bias
 
+    @partial(ft.jit, static_argnums=0)
+    def predict_partially(self, x: Vector) -> Vector:
+        return self.weight * x
+
     @ft.custom_vjp
     def scaled(self, x: Vector) -> Vector:
         return self.weight * x
@@ -118,7 +167,10 @@ def check_gradients(x: Vector, y: Vector) -> None:
     assert_type(ft.value_and_grad(loss)(x), tuple[np.float64, Vector])
     assert_type(ft.value_and_grad(loss_and_residuals, has_aux=True)(x, y), tuple[tuple[np.float64, Vector], Vector])
     assert_type(ft.grad(lambda z: np.sum(z**2))(x), Any)
-    assert_type(ft.grad(loss, argnums=1)(x, 2.0), Any)
+    assert_type(ft.grad(loss, argnums=1)(x, 2.0), float)
+    assert_type(ft.grad(field_energy, argnums=(0, 1))(x, 2.0), tuple[Vector, float])
+    assert_type(ft.value_and_grad(field_energy, argnums=(0, 1))(x, 2.0), tuple[np.float64, tuple[Vector, float]])
+    assert_type(ft.grad(misfit, argnums=[1, 2])(Line(1.0, 0.0), x, y), tuple[Any, ...])
     assert_type(ft.stop_gradient(x), Vector)
 
 
@@ -130,23 +182,59 @@ def check_products(x: Vector, y: Vector) -> None:
     assert_type(ft.jvp(field, (x, 2.0), (y, 0.0)), tuple[Vector, Vector])
     value, push = ft.linearize(field, x, 2.0)
     assert_type(push(y, 0.0), Vector)
+    assert_type(ft.linear_transpose(negative, x)(y), tuple[Vector])
 
 
 def check_matrices(x: Vector, y: Vector) -> None:
     """Jacobians and Hessians keep the arguments; what they return depends on containers."""
-    jacobian: Vector = ft.jacobian(field)(x, t=2.0)
-    forward: Vector = ft.jacfwd(field)(x, 2.0)
-    reverse: Vector = ft.jacrev(field)(x, 2.0)
-    hessian: Vector = ft.hessian(loss)(x, scale=2.0)
-    product: Vector = ft.hvp(loss, (x,), (y,))
-    assert jacobian.shape == forward.shape == reverse.shape == hessian.shape == (3, 3)
+    assert_type(ft.jacobian(field)(x, t=2.0), Vector)
+    assert_type(ft.jacfwd(field)(x, 2.0), Vector)
+    assert_type(ft.jacrev(field)(x, 2.0), Vector)
+    assert_type(ft.value_and_jacobian(field)(x, 2.0), tuple[Vector, Vector])
+    assert_type(ft.jacobian(field, argnums=1)(x, 2.0), Any)
+    assert_type(ft.jacobian(loss_and_residuals, has_aux=True)(x, y), Any)
+    assert_type(ft.hessian(misfit)(Line(1.0, 0.0), x, y), Any)
+    assert_type(ft.hessian(square)(2.0), Any)
+    hessian = ft.hessian(loss)(x, scale=2.0)
+    assert_type(hessian, Vector)
+    product = ft.hvp(loss, (x,), (y,))
+    assert_type(product, Vector)
     assert np.allclose(hessian @ y, 2 * product)
     sparse = ft.sparse_hessian(loss)
     assert_type(sparse.prepare(x).nnz, int)
     assert_type(ft.hessian_sparsity(loss)(x), ft.Sparsity)
     assert_type(ft.trace(field)(x, 2.0), ft.Program)
+
+
+def check_batches(x: Vector) -> None:
+    """Batches are arrays; which arguments have an axis more is not for types to say."""
+    assert_type(ft.vmap(square)(x), NDArray[Any])
+    assert_type(ft.vmap(ft.grad(square))(x), NDArray[Any])
+    assert_type(ft.vmap(field, in_axes=(None, 0))(x, x), Vector)
+    assert_type(ft.vmap(loss)(np.eye(3)), Vector)
+    assert_type(ft.vmap(loss_and_residuals)(np.eye(3), np.eye(3)), Any)
+    gradient = ft.grad(loss)
+    assert_type(ft.jit(ft.vmap(gradient))(np.eye(3)), Vector)
+    assert np.allclose(ft.vmap(lambda z: z + 1)(x), x + 1)
     curvatures: Vector = ft.vmap(ft.hessian(square))(x)
     assert np.allclose(curvatures, 2)
+    assert_type(doubled(x), NDArray[Any])
+
+
+def check_control_flow(x: Vector, y: Vector) -> None:
+    """Loops, branches and solvers return what their functions do."""
+    assert_type(ft.scan(halve, x, np.ones(3)), tuple[Vector, Any])
+    assert_type(ft.fori_loop(0, 3, halved_again, x), Vector)
+    assert_type(ft.while_loop(is_large, negative_half, x), Vector)
+    assert_type(ft.map(square, x), NDArray[Any])
+    assert_type(ft.cond(x[0] > 0, negative, layer, x), Vector)
+    assert_type(ft.switch(1, [negative, layer], x), Vector)
+    assert_type(ft.associative_scan(np.add, x), Vector)
+    assert_type(ft.root(lambda z: z**2 - y - 1, x), Vector)
+    assert_type(ft.fixed_point(np.cos, 1.0), float)
+    assert_type(ft.argmin(loss, x), Vector)
+    assert_type(ft.linear_solve(np.eye(3), x), Vector)
+    assert_type(ft.odeint(decay, x, np.linspace(0.0, 1.0, 3)), Vector)
 
 
 def check_compiled(x: Vector) -> None:
@@ -162,6 +250,8 @@ def check_compiled(x: Vector) -> None:
     assert_type(power(x, 3), Vector)
     assert_type(Model(x).predict(x, bias=1.0), Vector)
     assert_type(Model(x).scaled(x), Vector)
+    assert np.array_equal(partially(x, 2), doubled(x))
+    assert np.array_equal(slope(x, x), Model(x).predict_partially(np.ones(3)))
     assert np.allclose(descend(loss, x, 100), 0)
 
 
@@ -184,6 +274,8 @@ def main() -> None:
     check_gradients(x, y)
     check_products(x, y)
     check_matrices(x, y)
+    check_batches(x)
+    check_control_flow(x, y)
     check_compiled(x)
 
 
