@@ -140,3 +140,44 @@ def test_a_module_that_is_no_ensemble() -> None:
 def test_precisions_that_are_none(precision: Any) -> None:
     with pytest.raises(ValueError, match=r"the precision of nn\.fit is one of"):
         fit(precision=precision)
+
+
+def test_optimizers_of_layers_without_parameters_yet() -> None:
+    model = nn.Sequential(nn.LazyLinear(3), nn.Linear(3, 1))
+    for make in (lambda: nn.optim.Adam(model.parameters()), lambda: nn.Optimizer(model, optax.sgd(0.1))):
+        with pytest.raises(RuntimeError, match=r"0\.weight belongs to a LazyLinear.*call the model once"):
+            make()
+    model(np.ones((2, 2), np.float32))
+    assert len(nn.optim.Adam(model.parameters()).param_groups[0].params) == 4
+
+
+def test_a_class_for_an_optimizer() -> None:
+    with pytest.raises(
+        TypeError, match=r"Adam is a class of optimizers; write nn\.optim\.Adam\(model\.parameters\(\), lr=1e-3\)"
+    ):
+        nn.Optimizer(nn.Linear(2, 1), nn.optim.Adam)
+
+
+def test_gradients_that_are_not_in_compiled_steps() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = nn.optim.SGD(model.parameters(), lr=0.1)
+    x = np.ones((3, 2), np.float32)
+
+    def step(change: Callable[..., Any]) -> Any:
+        def run(model: Any, optimizer: Any) -> Any:
+            loss, gradients = nn.value_and_grad(lambda model: (model(x) ** 2).sum())(model)
+            change(model, optimizer, gradients)
+            return loss
+
+        return nn.jit(run)(model, optimizer)
+
+    with pytest.raises(
+        RuntimeError, match=r"clip_grad_norm_\(gradients, \.\.\.\) scales these in place\n  at .*mistakes"
+    ):
+        step(lambda model, optimizer, gradients: nn.utils.clip_grad_norm_(model.parameters(), 1.0))
+    with pytest.raises(RuntimeError, match=r"clip_grad_value_\(gradients, \.\.\.\)"):
+        step(lambda model, optimizer, gradients: nn.utils.clip_grad_value_(model, 1.0))
+    with pytest.raises(TypeError, match="clip_grad_norm_ returns the norm, and changes the gradients"):
+        step(lambda model, optimizer, gradients: optimizer.step(nn.utils.clip_grad_norm_(gradients, 1.0)))
+    with pytest.raises(ValueError, match=r"a compiled function has none; write .*step\(gradients\)"):
+        step(lambda model, optimizer, gradients: optimizer.step())

@@ -32,7 +32,7 @@ from ..cells.kinds import Buffer, Cells, Parameter
 from ..devices.placing import placement_beside
 from ..modules.module import Module
 from . import states
-from .groups import Layout, ParamGroup, listed
+from .groups import Layout, ParamGroup, listed, require_initialized
 from .optimizer import Optimizer
 from .updates import update_program
 
@@ -126,6 +126,7 @@ class GroupedOptimizer(Optimizer):
         self._add(given, named)
 
     def _add(self, given: dict[str, Any], named: list[tuple[str, Any]]) -> None:
+        require_initialized(p for _, p in named)
         taken = {path for group in self.param_groups for path in group.paths}
         known = {id(p) for group in self.param_groups for p in group.params}
         paths = []

@@ -22,6 +22,22 @@ _FRACTIONS = {"betas", "rho"}
 _ANY_NUMBER = {"momentum_decay", "beta2_decay", "alpha", "t0", "dampening", "ns_coefficients"}
 
 
+def require_initialized(parameters: Iterable[Any]) -> None:
+    """Raise if a parameter is that of a lazy layer, which will make others in its first call.
+
+    Raises:
+        RuntimeError: one is.
+    """
+    for p in parameters:
+        owner = p.owner() if isinstance(p, Parameter) and p.owner is not None else None
+        if owner is not None and hasattr(owner, "has_uninitialized_params"):
+            raise RuntimeError(
+                f"{p.path} belongs to a {type(owner).__name__}, which makes its parameters in its first call, so that "
+                "the optimizer would never update them; call the model once, model(x), and then make the optimizer"
+                + at_line(user_line())
+            )
+
+
 class Layout(NamedTuple):
     """What the update of a group depends on besides arrays.
 

@@ -21,6 +21,7 @@ from ..devices.placing import placement_beside
 from ..modules.graph import graph_of
 from ..modules.module import Module
 from ..modules.roots import require_module
+from .groups import require_initialized
 from .optax_update import NeedsObjective, made, missing_arguments, operand, traced_objective, update_of
 
 _WHAT = "the update of the optimizer"
@@ -66,6 +67,12 @@ class Optimizer(Module):
     _borrowed = ("model",)
 
     def __init__(self, model: Module, transformation: Any) -> None:
+        if isinstance(transformation, type) and issubclass(transformation, Optimizer):
+            name = transformation.__name__
+            raise TypeError(
+                f"{name} is a class of optimizers; write nn.optim.{name}(model.parameters(), lr=1e-3) in place of it"
+                + at_line(user_line())
+            )
         make, transformation = made(transformation)
         if not (callable(getattr(transformation, "init", None)) and callable(getattr(transformation, "update", None))):
             raise TypeError(
@@ -76,6 +83,7 @@ class Optimizer(Module):
         self.model = model
         self.transformation = transformation
         trained = graph_of(model).trained_parameters()
+        require_initialized(trained.values())
         self.paths = tuple(trained)
         if not self.paths:
             raise ValueError(f"the model has no parameter with requires_grad=True to optimize{at_line(user_line())}")
@@ -229,10 +237,7 @@ class Optimizer(Module):
         if gradients is None:
             gradients = {path: p.grad for path, p in parameters.items() if p.grad is not None}
             if not gradients:
-                raise ValueError(
-                    "step() without gradients uses those of backward(), but there are none in the parameters; "
-                    f"call loss.backward() first, or write step(gradients){at_line(user_line())}"
-                )
+                raise ValueError(_no_gradients(parameters) + at_line(user_line()))
         if callable(gradients):
             raise TypeError(
                 "step takes gradients, not a function that computes the loss; for a line search write "
@@ -241,7 +246,8 @@ class Optimizer(Module):
         if not isinstance(gradients, Mapping):
             raise TypeError(
                 "step takes a dictionary of gradients by parameter path, the second result of "
-                f"nn.value_and_grad, but the argument is {type_name(gradients)}{at_line(user_line())}"
+                f"nn.value_and_grad, but the argument is {type_name(gradients)}{_norm_advice(gradients)}"
+                + at_line(user_line())
             )
         prefix = _prefix_of(gradients, parameters)
         unknown = [path for path in gradients if prefix + path not in parameters]
@@ -326,3 +332,23 @@ def _gradient(path: str, gradient: Any, parameter: Any) -> Any:
     if not hasattr(gradient, "dtype"):
         gradient = np.asarray(gradient)
     return gradient if gradient.dtype == parameter.dtype else gradient.astype(parameter.dtype)
+
+
+def _no_gradients(parameters: Mapping[str, Parameter]) -> str:
+    """What is wrong with a step for which `backward` has left no gradients."""
+    if current_builder() is not None:
+        return (
+            "step() without gradients uses those of backward(), and a compiled function has none; write "
+            "loss, gradients = nn.value_and_grad(loss_of)(model) and step(gradients)"
+        )
+    return (
+        "step() without gradients uses those of backward(), but there are none in the parameters; "
+        "call loss.backward() first, or write step(gradients)"
+    )
+
+
+def _norm_advice(x: Any) -> str:
+    """What to write if it is the norm that a function that clips gradients has returned."""
+    if np.shape(x):
+        return ""
+    return "; clip_grad_norm_ returns the norm, and changes the gradients that it is given in place"

@@ -13,6 +13,7 @@ from ...autograd.modes import no_grad
 from ...base.cell import read
 from ...base.interrupts import uninterrupted
 from ...base.source import at_line, user_line
+from ...core.trace import current_builder
 from ...core.types import is_complex
 from ..modules.module import Module
 
@@ -90,7 +91,8 @@ def clip_grad_norm_(
 
     Raises:
         ValueError: `max_norm` is negative.
-        RuntimeError: the norm is not finite, and `error_if_nonfinite` is set; nothing has been scaled.
+        RuntimeError: the norm is not finite, and `error_if_nonfinite` is set, so that nothing has been scaled; or
+            parameters are given in a function that is traced, in which they have no gradients.
 
     Example:
         >>> import numpy as np
@@ -191,7 +193,14 @@ def _holders_of(parameters: Any, what: str) -> list[Any]:
                 f"{what} takes a module, parameters, or a dictionary of gradients by name, not {type(x).__name__}; "
                 f"nn.value_and_grad returns such a dictionary{at_line(user_line())}"
             )
-    return [x for x in listed if x.grad is not None]
+    holders = [x for x in listed if x.grad is not None]
+    if listed and not holders and current_builder() is not None:
+        raise RuntimeError(
+            f"{what} was given parameters, which have no gradients in a compiled function or a derivative: there is no "
+            f"backward() there. Give it what nn.value_and_grad returns: {what}(gradients, ...) scales these in place"
+            + at_line(user_line())
+        )
+    return holders
 
 
 def _gradient(holder: Any) -> Any:
