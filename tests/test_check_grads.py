@@ -22,6 +22,7 @@ from ftrans.ops import elementwise
 from ftrans.ops.broadcast import reduce_sum
 from ftrans.ops.elementwise import Elementwise, mul
 from ftrans.ops.literals import full_like
+from ftrans.scipy import integrate
 from ftrans.testing import GradientError, check_grads
 from ftrans.testing.checking import check_program
 from ftrans.testing.differences import differentiate, irregularity
@@ -137,6 +138,26 @@ def test_loops_and_solvers() -> None:
 
     assert check_grads(loop, X)
     assert check_grads(lambda a: ft.fixed_point(lambda x, a: np.cos(a * x), np.array(0.5), a), 0.8)
+
+
+def solution(k: Any, **options: Any) -> Any:
+    times = np.linspace(0, 5, 40)
+    found = integrate.solve_ivp(lambda t, y: k[0] * np.exp(-t * k[1]) - y, (0, 5), [0.0], t_eval=times, **options)
+    return np.sum(found.y**2)
+
+
+def test_constants_at_the_edge_of_what_is_allowed_stay_there() -> None:
+    assert check_grads(solution, np.array([1.2, 0.4]), rtol=1e-2)
+    assert check_grads(lambda k: solution(k, rtol=1e-9, atol=1e-11), np.array([1.2, 0.4]))
+
+
+def test_solvers_with_a_tolerance_are_told_apart_from_wrong_rules() -> None:
+    text = str(error_of(solution, np.array([1.2, 0.4])))
+    assert text.startswith("the derivative of solution differs from finite differences, as a solver's tolerance lets")
+    assert "solve_ivp(rtol=0.001, atol=1e-06) is right up to its tolerance only" in text
+    assert "pass a larger rtol to check_grads" in text
+    assert "wrong:" not in text
+    assert "its rule is at" not in text
 
 
 def test_one_mode_alone() -> None:

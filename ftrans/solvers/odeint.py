@@ -320,7 +320,7 @@ def _solver(program: Program, count: int, times: ArrayType, options: Options) ->
             ys, (t,), consts = cut(builder.inputs(), count, 1)
             outs, details = _solution(program, ys, t, consts, options)
             solver = builder.finish([*outs, *details], "odeint")
-        name = Name("odeint", "reverse", None, None)
+        name = Name("odeint", "reverse", None, None, f"odeint(rtol={options.rtol:g}, atol={options.atol:g})")
         return Rule(
             name, solver, len(solver.inputs), lambda active: _linearized(program, solver, count, options, active)
         )

@@ -32,6 +32,7 @@ from .subject import Settings, Subject
 
 # Whose further results are information that has no derivative.
 _WITH_INFORMATION = (root, linear_solve)
+_OF_STOP_GRADIENT = "stop_gradient is a constant to derivatives on purpose, so differences disagree with it"
 
 
 def culprits(subject: Subject, settings: Settings, failures: Sequence[Failure]) -> list[Culprit]:
@@ -103,7 +104,7 @@ def _examined(
         return
     of_rule = _failure_of_rule(eqn, single, inputs, flags, settings) if eqn.primitive is custom else None
     if of_rule is not None:
-        yield Culprit(_operation(eqn), eqn.line, of_rule, _rule_line(eqn))
+        yield Culprit(_operation(eqn), eqn.line, of_rule, _rule_line(eqn), tolerance=_tolerance(eqn))
         return
     is_found = False
     for inner, args in _inside(eqn, operands, results):
@@ -111,7 +112,8 @@ def _examined(
             is_found = True
             yield culprit
     if not is_found:
-        yield Culprit(_operation(eqn), eqn.line, failure, _rule_line(eqn), _note(eqn))
+        note = _OF_STOP_GRADIENT if eqn.primitive is stop_gradient else ""
+        yield Culprit(_operation(eqn), eqn.line, failure, _rule_line(eqn), note, _tolerance(eqn))
 
 
 def _failure_of_rule(eqn: Eqn, single: Program, inputs: Arrays, flags: Flags, settings: Settings) -> Failure | None:
@@ -168,6 +170,8 @@ def _operation(eqn: Eqn) -> str:
 
 def _rule_line(eqn: Eqn) -> Line | None:
     """Where the user wrote the rule that an equation holds."""
+    if _tolerance(eqn):
+        return None
     programs: list[Program | None] = []
     if eqn.primitive is linear_call:
         programs = [eqn.params["backward"], eqn.params["forward"]]
@@ -182,7 +186,13 @@ def _rule_line(eqn: Eqn) -> Line | None:
     return next((line for line in lines if line is not None and line.written is not called), None)
 
 
-def _note(eqn: Eqn) -> str:
-    if eqn.primitive is stop_gradient:
-        return "stop_gradient is a constant to derivatives on purpose, so differences disagree with it"
+def _tolerance(eqn: Eqn) -> str:
+    """The call of a solver, with its tolerances, whose results an equation computes; otherwise nothing."""
+    if eqn.primitive is custom:
+        return str(eqn.params["rule"].name.tolerance)
+    if eqn.primitive is linear_call:
+        return str(eqn.params["name"].tolerance)
+    if eqn.primitive is root:
+        search = eqn.params["search"]
+        return f"{search.what}(tol={search.tol:g})"
     return ""

@@ -60,6 +60,7 @@ class Culprit(NamedTuple):
         failure: what a check of this equation by itself found.
         rule_line: a line of the rule, where the user wrote it.
         note: what to know of this operation.
+        tolerance: for a solver, the call with its tolerances, up to which its results are right.
     """
 
     operation: str
@@ -67,14 +68,22 @@ class Culprit(NamedTuple):
     failure: Failure
     rule_line: Line | None = None
     note: str = ""
+    tolerance: str = ""
 
     def describe(self) -> str:
         """The equation, its line, and the numbers."""
         rule = "" if self.rule_line is None else f"\n  its rule is at {self.rule_line.describe()}"
-        note = f"\n  {self.note}" if self.note else ""
+        note = f"\n  {self.note or self.advice()}" if self.note or self.tolerance else ""
         numbers = indent(self.failure.describe(), "  ")
         detail = f"\n{indent(self.failure.detail, '    ')}" if self.failure.detail else ""
         return f"{self.operation}{at_line(self.line)}{rule}{note}\n{numbers}{detail}"
+
+    def advice(self) -> str:
+        """What to do about a derivative that is right up to a solver's tolerance."""
+        return (
+            f"{self.tolerance} is right up to its tolerance only, and so is its derivative: pass a larger rtol to "
+            "check_grads, such as ten times the solver's, or a smaller one to the solver"
+        )
 
 
 class GradientError(AssertionError, Displayed):
@@ -124,6 +133,8 @@ class Report(NamedTuple):
             what = f"{self.name} has no derivative here"
         elif kinds == {"determinism"}:
             what = f"{self.name} gives different results each time"
+        elif self.culprits and all(c.tolerance for c in self.culprits):
+            what = f"the derivative of {self.name} differs from finite differences, as a solver's tolerance lets it"
         culprits = self.culprits[:_SHOWN_CULPRITS]
         # The numbers that say most are those of the operation.
         details = "" if culprits else self.failures[0].detail
@@ -131,7 +142,8 @@ class Report(NamedTuple):
         lines += [indent(details, "    ")] if details else []
         if culprits:
             is_irregular = all(c.failure.check == "regularity" for c in culprits)
-            lines.append("where it comes from:" if is_irregular else "the operation whose own derivative is wrong:")
+            is_wrong = not is_irregular and not all(c.tolerance for c in culprits)
+            lines.append("the operation whose own derivative is wrong:" if is_wrong else "where it comes from:")
             lines += [indent(c.describe(), "  ") for c in culprits]
             lines += [f"  and {len(self.culprits) - len(culprits)} more"] if len(self.culprits) > len(culprits) else []
         elif not kinds <= {"regularity", "determinism"} and any(f.chain for f in self.failures):

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..control.convergence import ConvergenceError
 from .derivatives import Arrays, Mode, Vector, coordinates, derivative, derivative_alone, place, run, weights
 from .differences import differentiate, irregularity
 from .failures import Failure, remainder_text
 from .precision import coarsest_unit, widened
-from .rounding import parts, spread
+from .rounding import FAILURES, parts, spread
 from .subject import Settings, Subject
 
 Components = np.ndarray[Any, np.dtype[np.intp]]
@@ -36,8 +35,6 @@ _MOST_IRREGULAR = 8
 _OTHER_STEPS = (0.73, 0.41)
 # The steps at which remainders are reported.
 _SHOWN_STEPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
-# Exceptions that a function may raise near the point.
-_FAILURES = (ArithmeticError, ValueError, IndexError, ConvergenceError)
 
 
 class Point:
@@ -98,7 +95,8 @@ class Point:
 
     def _rounding(self, f: Callable[[Arrays], Vector]) -> float:
         """How much of a result in double precision may be rounding."""
-        (found,) = spread(lambda args: [f(args)], self._subject.args, 2 * _UNIT, self._settings.seed)
+        subject = self._subject
+        (found,) = spread(lambda args: [f(args)], subject.args, subject.active, 2 * _UNIT, self._settings.seed)
         return _MARGIN * found
 
     # Differences
@@ -110,7 +108,7 @@ class Point:
             args = [x + h * next(steps) if a else x for x, a in zip(subject.args, subject.active, strict=True)]
             try:
                 self._values[h] = coordinates(run(subject.program, args))
-            except _FAILURES:
+            except FAILURES:
                 if h == 0:
                     raise
                 self._values[h] = np.full_like(self._at(0.0), np.nan)
@@ -349,7 +347,8 @@ class Point:
         allowed = [_UNITS * unit * size + self._tolerance(size, 0.0) for size in sizes]
         if all(g <= a for g, a in zip(gaps, allowed, strict=True)):
             return None
-        moved = spread(lambda args: parts(run(program, args)), args, unit, self._settings.seed)
+        active = (*self._subject.active, *(True for _ in self._own_vectors[mode]))
+        moved = spread(lambda args: parts(run(program, args)), args, active, unit, self._settings.seed)
         values, exact = coordinates(run(own, self._subject.own_args)), self._at(0.0)
         # Values that are off by a part let derivatives be off by as much.
         part = float(np.max(np.abs(values - exact), initial=0) / max(np.max(np.abs(exact), initial=0), 1e-300))

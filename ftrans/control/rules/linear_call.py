@@ -38,12 +38,14 @@ class Name(NamedTuple):
         preferred: which of the two below to suggest if no rule is stated.
         reverse: how to state a rule for reverse mode, if the user can.
         forward: the same for forward mode.
+        tolerance: for a solver, the call that it stands for, with its tolerances: its results are right up to those.
     """
 
     function: str
     preferred: Literal["reverse", "forward"]
     reverse: str | None
     forward: str | None
+    tolerance: str = ""
 
     def __str__(self) -> str:
         return self.function

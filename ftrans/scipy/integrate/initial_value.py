@@ -76,6 +76,10 @@ class Ivp(NamedTuple):
             found[: len(result.t)] = result.y.T
         return Solved(found, result.status, result.nfev, result.njev, result.nlu)
 
+    def tolerance(self) -> str:
+        """The call of SciPy, with its tolerances, for messages."""
+        return _with_tolerances("solve_ivp", self.options, 1e-3, 1e-6)
+
     def with_tangents(self, columns: int) -> Ivp:
         """The same for a problem with tangents, with the exact Jacobian."""
         return self._replace(options=_repeated(self.options, 1 + columns), is_exact=True)
@@ -308,6 +312,12 @@ def _hashable(options: dict[str, Any], what: str) -> Options:
     return tuple(found)
 
 
+def _with_tolerances(name: str, options: Options, rtol: float, atol: float) -> str:
+    """A call with its tolerances, given SciPy's defaults for them."""
+    given = {"rtol": rtol, "atol": atol} | {k: v for k, v in options if k in ("rtol", "atol") and v is not None}
+    return f"{name}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
+
+
 def _repeated(options: Options, times: int) -> Options:
     """Options with the tolerances of each element several times, one behind the other."""
     return tuple((k, v * times if k in ("rtol", "atol") and isinstance(v, tuple) else v) for k, v in options)
@@ -336,6 +346,10 @@ class Lsoda(NamedTuple):
             # SciPy leaves what it reached; as a derivative that would be wrong without a word.
             found = np.full_like(found, np.nan)
         return Solved(found, 0 if is_found else -1, evaluations, jacobians, 0)
+
+    def tolerance(self) -> str:
+        """The call of SciPy, with its tolerances, for messages."""
+        return _with_tolerances("odeint", self.options, 1.49e-8, 1.49e-8)
 
     def with_tangents(self, columns: int) -> Lsoda:
         """The same for a problem with tangents, with the exact Jacobian."""

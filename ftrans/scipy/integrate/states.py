@@ -66,6 +66,9 @@ class Solver(Protocol):
     def solve(self, f: Field, jacobian: Field | None, y0: Any, start: float, stop: float, times: Any) -> Solved:
         """The states at some times of dy/dt = f(t, y), y(start) = y0."""
 
+    def tolerance(self) -> str:
+        """The call of SciPy, with its tolerances, for messages."""
+
     def with_tangents(self, columns: int) -> Solver:
         """The same for a problem with tangents, one behind the other, that have the scales of the state."""
 
@@ -94,7 +97,7 @@ def _rule(field: Program, times: int, solver: Solver) -> Rule:
         builder = Builder(types)
         with building(builder):
             primal = builder.finish(black_box.apply(code, builder.inputs()), code.name)
-        name = Name("a solution", "reverse", None, None)
+        name = Name("a solution", "reverse", None, None, solver.tolerance())
         return Rule(name, primal, len(types), lambda active: _linearized(field, primal, solver, active))
 
     return field.derive(("states", times, solver), make)
