@@ -13,6 +13,7 @@ import numpy as np
 from ..base import tree
 from ..base.displayed import Displayed
 from ..base.source import Line, at_line, user_line
+from ..base.tables import aligned
 from ..base.tracebacks import short_tracebacks
 from ..base.type_questions import is_plain
 from ..base.type_variables import Params, Result
@@ -189,14 +190,7 @@ class Residuals(list[Residual], Displayed):
             line = "" if r.line is None else f"{os.path.basename(r.line.filename)}:{r.line.number}: {r.line.text}"
             rows.append((r.name, repr(ArrayType(r.shape, r.dtype)), f"{r.nbytes:,}", r.primitive, line))
         rows.append(("total", "", f"{self.total:,}", "", ""))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(
-                cell.rjust(width) if number == 2 else cell.ljust(width)
-                for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        )
+        return "\n".join(aligned(rows, left=(0, 1, 3, 4), texts=4))
 
 
 def residuals(f: Callable[Params, Any], argnums: int | Sequence[int] | None = None) -> Callable[Params, Residuals]:

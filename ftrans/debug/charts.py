@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..base.figures import new_figure
 from ..base.names import printable
 from ..base.source import at_line, user_line
+from ..base.tables import shortened
 from . import report
 from .events import COMPILED, EQUATION, Place
 from .report import Row
@@ -163,7 +164,7 @@ def bars(path: str | os.PathLike[str], rows: Sequence[Row], group_by: str) -> No
     places = range(len(rows))
     axes.barh(places, [r.total_time / scale for r in rows], color=_CALLED, height=0.78, label="with what it called")
     axes.barh(places, [r.self_time / scale for r in rows], color=_SELF, height=0.78, label="self")
-    labels = [report.shortened(printable(row.name), 60) for row in rows]
+    labels = [shortened(printable(row.name), 60) for row in rows]
     axes.set_yticks(list(places), labels, family=_FONT, fontsize=9, parse_math=False)
     for i, row in enumerate(rows):
         value = f" {report.seconds(row.self_time)}"

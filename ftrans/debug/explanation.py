@@ -10,6 +10,7 @@ from ..api.sparsity import Sparsity
 from ..base import html
 from ..base.names import printable
 from ..base.source import Line
+from ..base.tables import aligned, shortened, wrapped
 from ..core.program import Program
 from . import report
 from .cost import CostReport
@@ -111,9 +112,9 @@ class Explanation:
         return _count(self.program)
 
     def __str__(self) -> str:
-        lines = [self._title()]
+        lines = wrapped(self._title())
         for section in self._sections():
-            lines += ["", f"{section.title}: {section.headline}", *_text_table(section)]
+            lines += ["", *wrapped(f"{section.title}: {section.headline}"), *_text_table(section)]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -212,22 +213,16 @@ def _section_of_kept(kept: Residuals) -> _Section:
 
 
 def _label(line: Line | str | None) -> str:
-    return report.shortened(printable(line if isinstance(line, str) else line_label(line)), _LONGEST)
+    return shortened(printable(line if isinstance(line, str) else line_label(line)), _LONGEST)
 
 
 def _text_table(section: _Section) -> list[str]:
     if not section.rows:
         return []
-    cells = [section.columns, *section.rows]
     last = len(section.columns) - 1
-    widths = [max(len(row[i]) for row in cells) for i in range(last + 1)]
-    return [
-        "  "
-        + "  ".join(
-            t.rjust(w) if 0 < i < last else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+    texts = section.columns.index("line") if "line" in section.columns else last
+    # An empty column in front moves the others in.
+    return aligned([("", *row) for row in (section.columns, *section.rows)], (1, last + 1), texts + 1)
 
 
 def _count(program: Program) -> int:

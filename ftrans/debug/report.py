@@ -9,6 +9,7 @@ from typing import Any
 from ..base import html
 from ..base.names import printable
 from ..base.source import Line, at_line, user_line
+from ..base.tables import aligned, shortened
 
 NO_SCOPE = "(no scope)"
 NO_LINE = "(no line)"
@@ -112,15 +113,9 @@ def line_label(line: Line | None) -> str:
 def text_table(head: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[str]) -> str:
     """Rows under a head line, numbers aligned right, and notes below."""
     cells = [[shortened(printable(r.name), _LONGEST_NAME), *(write(r) for _, write in columns)] for r in rows]
-    titles = [head, *(title for title, _ in columns)]
-    widths = [max(len(row[i]) for row in [titles, *cells]) for i in range(len(titles))]
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
-
-    def line(row: Sequence[str]) -> str:
-        first, *others = (c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        return "  ".join([first, *others]).rstrip()
-
-    return "\n".join([line(titles), rule, *map(line, cells), rule, *notes])
+    titles, *lines = aligned([[head, *(title for title, _ in columns)], *cells])
+    rule = "-" * max(map(len, [titles, *lines]))
+    return "\n".join([titles, rule, *lines, rule, *notes])
 
 
 def html_table(
@@ -138,11 +133,6 @@ def html_table(
             cells.append(html.Cell(html.escaped(text), is_number=True, share=share))
         lines.append(cells)
     return html.table([head, *(title for title, _ in columns)], lines) + html.notes(notes)
-
-
-def shortened(text: str, length: int) -> str:
-    """The text, cut off where it is longer."""
-    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def seconds(value: float) -> str:

@@ -11,6 +11,7 @@ from ..api.retraces import Retrace, retraces_so_far
 from ..base import html
 from ..base.names import printable
 from ..base.source import Line, at_line, user_line
+from ..base.tables import aligned
 from . import report
 
 _TITLES = ("function", "trace", "called at", "tracing", "changed")
@@ -28,19 +29,12 @@ class Retraces(list[Retrace]):
         chosen = self if limit is None else self[-limit:]
         if not chosen:
             return "no function has been traced again"
-        cells = [_TITLES, *map(_texts, chosen)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(_TITLES))]
         # The number of the trace and its time are aligned to the right.
-        lines = [
-            "  ".join(
-                t.rjust(w) if i in (1, 3) else t.ljust(w) for i, (t, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in cells
-        ]
-        lines.insert(1, "-" * (sum(widths) + 2 * len(widths) - 2))
+        lines = aligned([_TITLES, *map(_texts, chosen)], left=(0, 2, 4), texts=4)
+        lines.insert(1, "-" * max(map(len, lines)))
         if len(chosen) < len(self):
             lines.append(f"{len(self) - len(chosen)} earlier ones: table(limit=None) shows all")
-        return "\n".join(line.rstrip() for line in lines)
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.table()

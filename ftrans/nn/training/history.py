@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from ...base.source import at_line, user_line
+from ...base.tables import aligned
 from .curves import draw
 from .history_page import page_of_history
 
@@ -110,8 +111,7 @@ class History:
     def __repr__(self) -> str:
         names = [name for name in self.names if name not in _NOT_SHOWN]
         rows = [names, *([shown(name, row.get(name)) for name in names] for row in self.epochs)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+        lines = aligned(rows, left=(), texts=None)
         if self.best is not None:
             lines.append(
                 f"best {self.monitor}: {shown(self.monitor, self.best[self.monitor])} in epoch {self.best['epoch']}"
