@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "code_blocks",
     "docstrings",
     "formulas",
     "page_titles",
@@ -41,8 +42,6 @@ nb_execution_cache_path = str(DOCS / "_build" / "notebooks")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
-# What the library shows while it compiles depends on the machine.
-nb_output_stderr = "remove"
 # Progress goes there, and how long a machine took is no part of a page. Warnings are errors when the tests run pages.
 nb_output_stderr = "remove"
 
@@ -67,7 +66,8 @@ html_context = {"default_mode": "auto"}
 html_static_path = ["static"]
 html_favicon = "static/favicon.svg"
 html_css_files = ["site.css"]
-html_js_files = ["tables.js"]
+html_js_files = ["tables.js", "narrow.js", "navigation.js"]
+html_search_scorer = str(DOCS / "search_scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

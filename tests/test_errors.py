@@ -397,3 +397,13 @@ def test_errors_of_functions_that_scipy_calls_are_kept() -> None:
 
     with pytest.raises(ValueError, match="of my own"):
         ft.grad(lambda x: scipy.optimize.approx_fprime(np.ones(2), fails)[0] * x)(1.0)
+
+
+def test_a_line_of_a_notebook_is_in_a_cell() -> None:
+    # A kernel compiles cells under temporary names, which say nothing to the reader.
+    namespace: dict[str, Any] = {}
+    exec(compile("import numpy as np\ndef f(x):\n    return float(x)", "/tmp/ipykernel_1234/567.py", "exec"), namespace)
+    with pytest.raises(TypeError, match="float") as caught:
+        ft.grad(namespace["f"])(1.0)
+    assert "at cell:3" in str(caught.value)
+    assert "ipykernel" not in str(caught.value)

@@ -43,6 +43,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert set(reached) == set(PAGES)
 
 
+def test_pictures_of_tutorials_have_a_text() -> None:
+    for page in (DOCS / "tutorials").glob("*.md"):
+        for before in re.findall(r"(.*)\n.* = plt\.subplots\(", page.read_text()):
+            assert before.startswith("# "), f"{page.name}: say above plt.subplots what one sees, not {before!r}"
+
+
 @functools.cache
 def anchors(page: Path) -> set[str]:
     """What links to a page may name: its headings, as GitHub and the site make anchors of them."""

@@ -21,6 +21,41 @@ PAGES = [
     "index", "start/first_gradient", "start/which_derivative", "start/coming_from", "tutorials/fitting", "coverage",
     "reference/generated/ftrans.hessian", "reference/nn_layers", "structure", "benchmarks",
 ]  # fmt: skip
+# What people search for, and what is to be among the first three results.
+SEARCHES = {
+    "hessian": "reference/generated/ftrans.hessian",
+    "nan": "tutorials/nan",
+    "jacobian sparse": "reference/generated/ftrans.sparse_jacobian",
+    "gpu": "how_to/gpu",
+    "save a model": "how_to/save_model",
+    "train": "training",
+    "custom gradient": "custom_derivatives",
+}
+# Whether what is drawn in a picture stands out: the share of its points that have a contrast of 4.5 with the paper,
+# which is its most frequent colour.
+STANDS_OUT = """
+    const [data, done] = arguments;
+    const picture = new Image();
+    picture.onload = () => {
+      const canvas = new OffscreenCanvas(picture.width, picture.height).getContext("2d");
+      canvas.drawImage(picture, 0, 0);
+      const points = canvas.getImageData(0, 0, picture.width, picture.height).data;
+      const linear = (value) => (value / 255 <= 0.04 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+      const counts = new Map();
+      for (let i = 0; i < points.length; i += 4) {
+        const colour = (points[i] << 16) | (points[i + 1] << 8) | points[i + 2];
+        counts.set(colour, (counts.get(colour) ?? 0) + 1);
+      }
+      const luminance = (colour) =>
+        0.2126 * linear(colour >> 16) + 0.7152 * linear((colour >> 8) & 255) + 0.0722 * linear(colour & 255);
+      const colours = [...counts].map(([colour, count]) => [luminance(colour), count]);
+      const paper = colours.reduce((most, next) => (next[1] > most[1] ? next : most))[0];
+      const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const seen = colours.filter(([light]) => contrast(light, paper) >= 4.5);
+      done(seen.reduce((sum, [, count]) => sum + count, 0) / (points.length / 4));
+    };
+    picture.src = "data:image/png;base64," + data;
+"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -70,10 +105,44 @@ def test_pages_fit_and_report_no_error(browser: Any, address: str, page: str, wi
     assert [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
-def test_search_finds_hessian(browser: Any, address: str) -> None:
-    open_page(browser, address, "search.html?q=hessian", DESK)
-    results = browser.find_elements("css selector", "#search-results li a")
-    assert any("ftrans.hessian" in result.get_attribute("href") for result in results)
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_can_be_read_on_a_phone(browser: Any, address: str, page: str) -> None:
+    open_page(browser, address, f"{page}.html", PHONE)
+    hidden = browser.execute_script("""
+        const few = [...document.querySelectorAll("article table:not(:has(td img))")].filter(
+          (table) => table.querySelectorAll("thead th").length <= 6);
+        return few.filter((table) => table.scrollWidth > table.parentElement.clientWidth + 1)
+          .map((table) => table.textContent.slice(0, 60));
+    """)
+    assert hidden == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_have_a_text(browser: Any, address: str, page: str) -> None:
+    open_page(browser, address, f"{page}.html", DESK)
+    texts = browser.execute_script("return [...document.querySelectorAll('article img')].map((image) => image.alt)")
+    assert all(" " in text for text in texts), texts
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["start/which_derivative", "benchmarks", "structure", "tutorials/fitting"])
+def test_pictures_can_be_seen_in_both_modes(browser: Any, address: str, page: str, theme: str) -> None:
+    open_page(browser, address, f"{page}.html", DESK)
+    # The switch of the site, and not the setting of the system, decides.
+    browser.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+    pictures = browser.find_elements("css selector", "article img")
+    assert pictures
+    for picture in pictures:
+        share = browser.execute_async_script(STANDS_OUT, picture.screenshot_as_base64)
+        assert share > 0.005, picture.get_attribute("src")
+
+
+@pytest.mark.parametrize("words", SEARCHES)
+def test_search_finds_what_one_wants(browser: Any, address: str, words: str) -> None:
+    open_page(browser, address, f"search.html?q={words.replace(' ', '+')}", DESK)
+    browser.find_element("css selector", "#search-results li:nth-child(3) a")
+    results = browser.find_elements("css selector", "#search-results li > a")[:3]
+    assert any(SEARCHES[words] in result.get_attribute("href") for result in results), words
 
 
 def test_navigation_opens_on_a_phone(browser: Any, address: str) -> None:

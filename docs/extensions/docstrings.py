@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
 DOCS = Path(__file__).parent.parent
@@ -177,8 +178,20 @@ def plain_defaults(
     return signature and re.sub(r"<class '([\w.]+)'>", r"\1", signature), returned
 
 
+def one_signature(app: Sphinx) -> None:
+    """Let a function have the signature that it is defined with: its overloads are for type checkers."""
+    for file in (DOCS.parent / "ftrans").rglob("*.py"):
+        if "@overload" not in file.read_text():
+            continue
+        name = ".".join(file.relative_to(DOCS.parent).with_suffix("").parts)
+        analyzer = ModuleAnalyzer.for_module(name)
+        analyzer.analyze()
+        analyzer.overloads.clear()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("entries", Entries)
+    app.connect("builder-inited", one_signature)
     app.connect("autodoc-process-docstring", to_restructured_text, priority=400)
     app.connect("autodoc-process-signature", plain_defaults)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

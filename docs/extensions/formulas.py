@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
 
+# A function's name and its argument, as in log p, which have no space between them by themselves.
+NAMED = re.compile(r"(<mi>(?:log|exp|sin|cos|tan|max|min)</mi>)(\s*<m[is])")
+
+
+def mathml(text: str, as_block: bool = False) -> str:
+    return NAMED.sub(r'\1<mspace width="0.17em"/>\2', latex2mathml.tex2mathml(text, as_block=as_block))
+
 
 def inline(self: Any, node: nodes.math) -> None:
-    self.body.append(latex2mathml.tex2mathml(node.astext()))
+    self.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def displayed(self: Any, node: nodes.math_block) -> None:
-    self.body.append(f'<div class="math-display">{latex2mathml.tex2mathml(node.astext(), as_block=True)}</div>')
+    self.body.append(f'<div class="math-display">{mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 

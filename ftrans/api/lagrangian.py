@@ -22,7 +22,7 @@ def lagrangian_hessian(
     method: HessianMethod = "auto",
     triangle: Triangle = "lower",
 ) -> Function:
-    """The Hessian of the Lagrangian function sigma f(x) + multipliers . g(x), as interior-point solvers ask for it.
+    """The Hessian of the Lagrangian function sigma f(x) + multipliers @ g(x), as interior-point solvers ask for it.
 
     Args:
         f: the objective, a function of one argument whose result is a real scalar; None for none.

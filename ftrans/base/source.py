@@ -113,15 +113,18 @@ class Line:
         lines[0] = lines[0][start:]
         return " ".join(line.decode().strip() for line in lines)
 
+    @property
+    def _is_in_cell(self) -> bool:
+        """Whether the file is a cell of a notebook, which has a temporary number for a name."""
+        return "ipykernel" in self.filename or self.filename.startswith("<ipython")
+
     def __repr__(self) -> str:
-        # The file of a cell of a notebook has a number for a name.
-        is_cell = "ipykernel" in self.filename or self.filename.startswith("<ipython")
-        return f"{'cell' if is_cell else os.path.basename(self.filename)}:{self.number}"
+        return f"{'cell' if self._is_in_cell else os.path.basename(self.filename)}:{self.number}"
 
     def describe(self) -> str:
         """`file:line: code`, for error messages."""
         text = self.text
-        return f"{self.filename}:{self.number}" + (f": {text}" if text else "")
+        return f"{'cell' if self._is_in_cell else self.filename}:{self.number}" + (f": {text}" if text else "")
 
 
 class RecordedLine(Line):
