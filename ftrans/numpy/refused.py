@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 _FILES = (
-    "it writes numbers to a file, and a traced value is a step of a program that has no numbers yet. Return the value"
-    " from the traced function and write it outside, or watch it with ftrans.tap"
+    "it writes numbers to a file, and a traced value has none. Return the value from the traced function and write it"
+    " outside, or collect it with ftrans.tap"
 )
-_DATES = "dates are no numbers that a derivative could exist for. Convert them to numbers of days or seconds first"
-_BYTES = "it cuts values into bits, which have no derivative. Apply it to a value outside of the traced function"
-_MATRICES = (
-    "the class numpy.matrix holds numbers, and the traced value would lose it. Write arrays with two axes, and @ for"
-    " their product"
-)
+_DATES = "dates have no derivative. Convert them to numbers of days or seconds first"
+_BYTES = "it splits values into bits, which have no derivative. Apply it outside the traced function"
+_MATRICES = "a numpy.matrix cannot hold traced values. Use arrays with two axes, and @ for their product"
 _ITERATORS = (
-    "it walks through the memory of an array, and a traced value has none. Loop over indices, or over the array"
+    "it iterates over the memory of an array, and a traced value has none. Loop over indices, or over the array"
 )
 
 REFUSED: dict[str, str] = {
@@ -25,6 +22,6 @@ REFUSED: dict[str, str] = {
     **{f"numpy.{name}": _BYTES for name in ("packbits", "unpackbits")},
     **{f"numpy.{name}": _MATRICES for name in ("asmatrix", "bmat", "matrix")},
     **{f"numpy.{name}": _ITERATORS for name in ("broadcast", "flatiter", "nditer", "nested_iters")},
-    "numpy.isfortran": "it asks how an array lies in memory, and a traced value does not",
-    "numpy.in1d": "it is the old name of numpy.isin; write that",
+    "numpy.isfortran": "it asks for the memory layout of an array, and a traced value has no memory",
+    "numpy.in1d": "it is the old name of numpy.isin; use numpy.isin",
 }

@@ -188,8 +188,8 @@ def solve_bvp(
 
 
 REFUSED["scipy.integrate.solve_bvp"] = (
-    "its mesh depends on values; find the missing part of the first state by ftrans.root, so that the conditions hold "
-    "for the states that ftrans.scipy.integrate.solve_ivp gives"
+    "its mesh depends on values; find the missing part of the first state with ftrans.root, so that the "
+    "conditions hold for the states that ftrans.scipy.integrate.solve_ivp returns"
 )
 
 

@@ -6,10 +6,10 @@ import scipy.ndimage
 
 from ..entries import refused_functions
 
-_BINARY = "it is of true and false, or of whole numbers; call it on plain values"
-_GREY = "take maximum_filter and minimum_filter, of which it is made"
-_LABELS = "take numpy.bincount with weights=, or numpy.add.at, on the plain labels"
-_CALLS = "it calls a function for each element; take map_coordinates, or the shifted slices of an array"
+_BINARY = "it computes with booleans or integers, so it has no derivative; call it on plain values"
+_GREY = "use maximum_filter and minimum_filter, of which it consists"
+_LABELS = "use numpy.bincount with weights=, or numpy.add.at, with plain labels"
+_CALLS = "it calls a function for each element; use map_coordinates, or shifted slices of the array"
 _FOURIER = "multiply the transform by the filter's own transform with numpy.exp, or filter the image"
 
 FUNCTIONS = refused_functions(
@@ -21,7 +21,7 @@ FUNCTIONS = refused_functions(
         "grey_closing grey_dilation grey_erosion grey_opening morphological_gradient morphological_laplace": _GREY,
         "black_tophat white_tophat": _GREY,
         "sum sum_labels mean variance standard_deviation median maximum minimum extrema labeled_comprehension": _LABELS,
-        "center_of_mass": "take the sums of the array times each of its numpy.indices, divided by the array's sum",
+        "center_of_mass": "use the sums of the array times each of its numpy.indices, divided by the array's sum",
         "generic_filter generic_filter1d vectorized_filter geometric_transform": _CALLS,
         "fourier_ellipsoid fourier_gaussian fourier_shift fourier_uniform": _FOURIER,
     },

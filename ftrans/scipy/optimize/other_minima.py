@@ -125,19 +125,24 @@ def rosen_hess_prod(x: Any, p: Any) -> Any:
     return rosen_hess(asarray(x)) @ asarray(p)
 
 
-_TAKE_MINIMIZE = "take scipy.optimize.minimize, which has its method"
+_MINIMIZE = "use scipy.optimize.minimize, which has the same method"
 _REASONS = {
-    "approx_fprime": "it takes differences of values; take ftrans.grad or ftrans.jacobian, which are exact",
-    "check_grad": "it compares numbers; take ftrans.testing.check_grads outside of the traced function",
-    "basinhopping": "it keeps what it meets on its way; start scipy.optimize.minimize from what it finds untraced",
-    "brute": "it compares values on a grid; start scipy.optimize.minimize from what it finds untraced",
-    "bracket": "it compares values; find the bracket outside of the traced function",
-    "fmin_l_bfgs_b": _TAKE_MINIMIZE,
-    "fmin_tnc": _TAKE_MINIMIZE,
-    "fmin_slsqp": _TAKE_MINIMIZE,
-    "fmin_cobyla": _TAKE_MINIMIZE,
-    "milp": "whole numbers jump, so that they have no derivative; solve outside of the traced function",
-    "isotonic_regression": "take scipy.optimize.minimize with the order as linear constraints",
+    "approx_fprime": "it computes differences of values; use ftrans.grad or ftrans.jacobian, which are exact",
+    "check_grad": "it compares numbers; use ftrans.testing.check_grads outside the traced function",
+    "basinhopping": (
+        "it compares values; run it outside the traced function, and start scipy.optimize.minimize from its result"
+    ),
+    "brute": (
+        "it compares values on a grid; run it outside the traced function, and start scipy.optimize.minimize from its"
+        " result"
+    ),
+    "bracket": "it compares values; find the bracket outside the traced function",
+    "fmin_l_bfgs_b": _MINIMIZE,
+    "fmin_tnc": _MINIMIZE,
+    "fmin_slsqp": _MINIMIZE,
+    "fmin_cobyla": _MINIMIZE,
+    "milp": "integers jump, so the solution has no derivative; solve outside the traced function",
+    "isotonic_regression": "use scipy.optimize.minimize with the order as linear constraints",
 }
 FUNCTIONS = {
     name: refused(getattr(scipy.optimize, name), f"scipy.optimize.{name}", why)

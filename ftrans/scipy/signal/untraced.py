@@ -6,17 +6,19 @@ import scipy.signal
 
 from ..entries import refused_functions
 
-_PLACES = "it finds places in a signal, which are integers; find them in plain values, and index the traced signal"
-_DESIGN = (
-    "filters are designed from plain numbers, outside of the traced function, but for butter and firwin; lfilter and "
-    "freqz have derivatives by the coefficients"
+_PLACES = (
+    "it finds positions in a signal, which are integers; find them in the plain signal, and index the traced signal"
 )
-_PAIRS = "it pairs roots by their values; give sections, or take zpk2tf, lfilter and freqz"
-_SYSTEM = "systems are objects of plain matrices; take lfilter or freqz, or ftrans.odeint with the matrices"
-_STATES = "its forms are made of plain matrices; write the product that you need"
-_SPLINES = "take scipy.ndimage.spline_filter1d or map_coordinates"
+_DESIGN = (
+    "only butter and firwin take traced values; design other filters from plain numbers, outside the traced function "
+    "(lfilter and freqz have derivatives with respect to the coefficients)"
+)
+_PAIRS = "it pairs roots by their values; pass sections, or use zpk2tf, lfilter and freqz"
+_SYSTEM = "systems are objects that hold plain matrices; use lfilter or freqz, or ftrans.odeint with the matrices"
+_STATES = "its results are objects that hold plain matrices; write the product that you need"
+_SPLINES = "use scipy.ndimage.spline_filter1d or map_coordinates"
 _WAVE = "write its formula with numpy.cos"
-_CHECK = "it checks plain windows; call it outside of the traced function"
+_CHECK = "it checks plain windows; call it outside the traced function"
 
 FUNCTIONS = refused_functions(
     scipy.signal,
@@ -25,18 +27,18 @@ FUNCTIONS = refused_functions(
         "cheby1 cheby2 ellip bessel iirfilter iirdesign iirnotch iirpeak iircomb gammatone": _DESIGN,
         "buttord cheb1ord cheb2ord ellipord band_stop_obj cheb1ap cheb2ap ellipap": _DESIGN,
         "remez firls firwin2 firwin_2d minimum_phase kaiserord kaiser_beta kaiser_atten findfreqs": _DESIGN,
-        "lp2lp lp2hp lp2bp lp2bs normalize": "take the forms of zeros and poles, such as lp2lp_zpk, and zpk2tf",
+        "lp2lp lp2hp lp2bp lp2bs normalize": "use the forms for zeros and poles, such as lp2lp_zpk, and zpk2tf",
         "residue residuez invres invresz unique_roots tf2sos zpk2sos sos2zpk": _PAIRS,
         "lsim impulse step bode freqresp dlsim dimpulse dstep dfreqresp dbode": _SYSTEM,
         "ss2tf ss2zpk tf2ss zpk2ss abcd_normalize cont2discrete place_poles": _STATES,
         "cspline1d cspline1d_eval cspline2d qspline1d qspline1d_eval qspline2d spline_filter gauss_spline": _SPLINES,
-        "symiirorder1 symiirorder2": "take lfilter, forwards and backwards",
-        "sepfir2d": "take scipy.ndimage.correlate1d along each axis",
+        "symiirorder1 symiirorder2": "use lfilter, forwards and backwards",
+        "sepfir2d": "use scipy.ndimage.correlate1d along each axis",
         "chirp sweep_poly gausspulse": _WAVE,
-        "sawtooth square": "it jumps; take numpy.where, numpy.mod and numpy.sign",
+        "sawtooth square": "it jumps; use numpy.where, numpy.mod and numpy.sign",
         "czt zoom_fft czt_points": "multiply by the matrix numpy.exp(-1j * numpy.outer(angles, numpy.arange(n)))",
         "lombscargle vectorstrength": "write its sums of products with numpy.cos and numpy.sin",
-        "envelope": "take numpy.abs of hilbert",
+        "envelope": "use numpy.abs of hilbert",
         "check_COLA check_NOLA closest_STFT_dual_window": _CHECK,
     },
 )

@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 _OF_BOOLEANS = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
-_COUNTS = "it counts booleans, and has no derivative; apply it outside of the traced function, or write the sums"
+_COUNTS = "it counts booleans, so it has no derivative; apply it outside the traced function, or write the sums"
 
 
 def _vector(name: str, x: Any) -> Any:

@@ -16,14 +16,14 @@ from .metrics import minkowski
 __all__ = ["distance_matrix", "minkowski_distance", "minkowski_distance_p", "procrustes"]
 
 _HULLS = (
-    "what is next to what is found by comparisons, and has no derivative; apply it to plain points outside of the "
-    "traced function, and compute from its indices (.simplices, .vertices) what depends on the points"
+    "neighbours are found by comparisons, which have no derivative; apply it to plain points outside the traced "
+    "function, and compute with its indices (.simplices, .vertices)"
 )
 REFUSED = {
     name: refused(getattr(scipy.spatial, name), f"scipy.spatial.{name}", why)
     for name, why in {
         **dict.fromkeys(("ConvexHull", "Delaunay", "HalfspaceIntersection", "Voronoi", "SphericalVoronoi"), _HULLS),
-        "geometric_slerp": "take ftrans.scipy.spatial.transform.Slerp, or write the sines of the angle",
+        "geometric_slerp": "use ftrans.scipy.spatial.transform.Slerp, or write the sines of the angle",
         "tsearch": _HULLS,
     }.items()
 }

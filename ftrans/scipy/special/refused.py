@@ -15,8 +15,8 @@ def _alike(names: str, why: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), why)
 
 
-_OF_WHOLE_NUMBERS = "its arguments are whole numbers and its results constants, so call it with plain numbers"
-_FOR_ONE_NUMBER = "it takes plain numbers, one at a time; "
+_OF_WHOLE_NUMBERS = "its arguments are integers, so it has no derivative; call it with plain numbers"
+_FOR_ONE_NUMBER = "it takes single plain numbers; "
 
 _ERRORS = _alike("erf_zeros fresnel_zeros fresnelc_zeros fresnels_zeros", _OF_WHOLE_NUMBERS)
 
@@ -52,21 +52,21 @@ _POLYNOMIALS = {
         chebyc chebys chebyt chebyu gegenbauer genlaguerre hermite hermitenorm jacobi laguerre legendre sh_chebyt
         sh_chebyu sh_jacobi sh_legendre
         """,
-        "it makes a polynomial from plain numbers; write eval_legendre(n, x), and likewise for the other families",
+        "it creates a polynomial from plain numbers; write eval_legendre(n, x), and similarly for the other families",
     ),
     **_alike(
         "legendre_p_all assoc_legendre_p_all sph_legendre_p_all sph_harm_y_all",
         "call the function without _all, with arrays of degrees and orders",
     ),
     **_alike("lpn lpmn clpmn", _FOR_ONE_NUMBER + "write eval_legendre(n, x) or lpmv(m, n, x) with arrays of degrees"),
-    **_alike("lqn lqmn", _FOR_ONE_NUMBER + "for further functions of Legendre write hyp2f1"),
+    **_alike("lqn lqmn", _FOR_ONE_NUMBER + "write other Legendre functions with hyp2f1"),
 }
 
 _WAVES = {
     **_alike(
         "obl_rad2 obl_rad2_cv",
-        "SciPy's values for small arguments do not solve the equation of the spheroids, and its derivatives do not"
-        " belong to its values; apply it to plain arrays",
+        "SciPy's values for small arguments do not solve the spheroidal equation, and its derivatives do not match its"
+        " values; apply it to plain arrays",
     ),
     **_alike(
         "mathieu_even_coef mathieu_odd_coef obl_cv_seq pro_cv_seq",
@@ -75,7 +75,7 @@ _WAVES = {
     **_alike("pbdv_seq pbdn_seq pbvv_seq", _FOR_ONE_NUMBER + "write pbdv or pbvv with an array of orders"),
     **_alike(
         "ellip_harm ellip_harm_2 ellip_normal",
-        _FOR_ONE_NUMBER + "derivatives of the functions of Lame are not known",
+        _FOR_ONE_NUMBER + "derivatives of Lame functions are not known",
     ),
 }
 

@@ -6,17 +6,15 @@ import scipy.stats
 
 from ...numpy.dispatch import refused
 
-_RANKS = (
-    "it depends on the order of the numbers alone, so its derivative is zero; ask before the traced function is called"
-)
+_RANKS = "it depends only on the order of the numbers, so its derivative is zero; call it outside the traced function"
 _DRAWN = (
     "it calls a function with samples that it draws; draw indices beforehand, as in rng.integers(n, size=(times, n)), "
-    "and take the statistic of x[indices]"
+    "and compute the statistic of x[indices]"
 )
-_SHAPE = "the number of its results depends on values; sort the sample, or weigh numbers by where they are"
+_SHAPE = "the number of its results depends on values; sort the sample, or use a weighted sum"
 _TRANSFORMED = (
-    "it searches its parameter by itself; take the transformation of a given one, such as scipy.special.boxcox, and "
-    "ftrans.argmin over its likelihood, such as boxcox_llf"
+    "it searches for its parameter; use the transformation for a given parameter, such as scipy.special.boxcox, and "
+    "ftrans.argmin of its likelihood, such as boxcox_llf"
 )
 
 REASONS = {
@@ -28,9 +26,9 @@ REASONS = {
     **dict.fromkeys(("bootstrap", "monte_carlo_test", "permutation_test"), _DRAWN),
     **dict.fromkeys(("mode", "sigmaclip"), _SHAPE),
     **dict.fromkeys(("boxcox", "boxcox_normmax", "yeojohnson", "yeojohnson_normmax"), _TRANSFORMED),
-    "binned_statistic": "take np.bincount(np.digitize(x, edges), weights=values), and divide it by that of ones",
-    "percentileofscore": "it counts numbers, so its derivative is zero; take the cdf of a distribution",
-    "scoreatpercentile": "take np.percentile",
+    "binned_statistic": "use np.bincount(np.digitize(x, edges), weights=values), divided by the same without weights",
+    "percentileofscore": "it counts numbers, so its derivative is zero; use the cdf of a distribution",
+    "scoreatpercentile": "use np.percentile",
 }  # fmt: skip
 
 FUNCTIONS = {

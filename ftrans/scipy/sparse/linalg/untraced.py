@@ -6,21 +6,21 @@ import scipy.sparse.linalg
 
 from ....numpy.dispatch import refused
 
-_OTHER_SOLVER = "take cg, bicgstab or gmres, or spsolve, whose solutions have derivatives"
-_DENSE = "its result is dense; take the function of scipy.linalg of A.toarray(), or apply it to vectors by spsolve"
-_LEAST_SQUARES = "solve A.T @ A x = A.T @ b by spsolve or cg, or take numpy.linalg.lstsq of A.toarray()"
+_OTHER_SOLVER = "use cg, bicgstab, gmres or spsolve, whose solutions have derivatives"
+_DENSE = "its result is dense; use the function of scipy.linalg with A.toarray(), or apply it to vectors with spsolve"
+_LEAST_SQUARES = "solve A.T @ A x = A.T @ b by spsolve or cg, or use numpy.linalg.lstsq with A.toarray()"
 
 REASONS = {
     **dict.fromkeys(("bicg", "cgs", "gcrotmk", "lgmres", "minres", "qmr", "tfqmr"), _OTHER_SOLVER),
-    "eigs": "take numpy.linalg.eig of A.toarray(), or eigsh for a symmetric matrix",
-    "lobpcg": "take eigsh",
+    "eigs": "use numpy.linalg.eig of A.toarray(), or eigsh for a symmetric matrix",
+    "lobpcg": "use eigsh",
     "expm": _DENSE.replace("spsolve", "expm_multiply"),
     "inv": _DENSE,
     **dict.fromkeys(("lsmr", "lsqr"), _LEAST_SQUARES),
     "matrix_power": "write A @ A",
-    "onenormest": "take norm(A, 1)",
-    "spilu": "factorise a plain matrix outside of the traced function, as a preconditioner; it has no derivative",
-    "funm_multiply_krylov": "take expm_multiply, or a function of scipy.linalg of A.toarray()",
+    "onenormest": "use norm(A, 1)",
+    "spilu": "factorise a plain matrix outside the traced function, as a preconditioner; it has no derivative",
+    "funm_multiply_krylov": "use expm_multiply, or a function of scipy.linalg with A.toarray()",
 }
 
 FUNCTIONS = {

@@ -86,10 +86,10 @@ def interpolate(slerp: Any, times: Any) -> Any:
 RotationSpline = refused(
     scipy.spatial.transform.RotationSpline,
     "scipy.spatial.transform.RotationSpline",
-    "take Slerp, or a spline of rotation vectors",
+    "use Slerp, or a spline of rotation vectors",
 )
 RigidTransform = refused(
     scipy.spatial.transform.RigidTransform,
     "scipy.spatial.transform.RigidTransform",
-    "take a Rotation and a translation, R.apply(x) + t",
+    "use a Rotation and a translation, R.apply(x) + t",
 )
