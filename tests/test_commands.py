@@ -47,18 +47,34 @@ def test_doctor_says_what_is_there(report):
     assert report["devices"]["devices"]
     assert report["check"]["gradients are right"]
     assert json.loads(json.dumps(report)) == report
-    text = doctor.as_text(report)
-    assert "gradients are right       True" in text
-    assert "what makes it slower" in text
+    assert report["machine"]["threads of NumPy's BLAS"] >= 1
+    assert "gradients are right       yes" in doctor.section("check", report["check"])
+    assert "XLA_FLAGS                 not set" in doctor.section("settings", {})
+    assert "torch                     not installed" in doctor.section("versions", {"torch": None})
 
 
 def test_doctor_as_a_command(report, monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "report", lambda: report)
+    monkeypatch.setattr(doctor, "parts", report.items)
     assert main(["doctor", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == report
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        *("versions", "machine", "settings", "cache", "devices", "check", "what is wrong or slow, and what to write")
+    ]
     wrong = report | {"check": {"gradients are right": False}}
-    monkeypatch.setattr(doctor, "report", lambda: wrong)
+    monkeypatch.setattr(doctor, "parts", wrong.items)
     assert main(["doctor"]) == 1
+
+
+def test_doctor_prints_before_it_starts_xla(monkeypatch, capsys):
+    def ends():
+        raise SystemExit(3)
+
+    monkeypatch.setitem(doctor._PARTS, "devices", ends)
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    assert "settings\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -70,12 +86,22 @@ def test_doctor_as_a_command(report, monkeypatch, capsys):
         ("cache", {"folder": None}, "compiles anew", "FTRANS_CACHE_DIR"),
         ("cache", {"folder": "/full", "writable": False}, "/full cannot be written to", "FTRANS_CACHE_DIR"),
         ("devices", {"error": "ImportError: no such file"}, "no such file", "pip install"),
+        ("check", {"error": "ValueError: it fails"}, "cannot be compiled: ValueError: it fails", "pip install"),
     ],
 )  # fmt: skip
 def test_doctor_says_what_is_slow(report, part, change, finding, write):
     plain = report | {"settings": {}, "machine": report["machine"] | {"usable processors": 4}}
     advice = doctor._advice(plain | {part: plain[part] | change})
     assert any(finding in a.finding and write in a.write for a in advice), advice
+
+
+def test_doctor_names_the_setting_that_is_wrong(report):
+    wrong = report | {"settings": {"JAX_PLATFORMS": "gpux"}, "devices": report["devices"] | {"error": "no gpux"}}
+    first = doctor._advice(wrong)[0]
+    assert first == ("JAX does not start with JAX_PLATFORMS=gpux: no gpux", "unset JAX_PLATFORMS")
+    error = "ValueError: compiled programs cannot be kept in '/full'"
+    wrong = report | {"cache": report["cache"] | {"folder": "/full"}, "check": report["check"] | {"error": error}}
+    assert doctor._advice(wrong)[0] == (f"nothing can be compiled: {error}", "choose another FTRANS_CACHE_DIR")
 
 
 def test_doctor_finds_a_gpu_that_is_not_used(report, monkeypatch):

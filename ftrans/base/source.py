@@ -198,8 +198,8 @@ def of_package(filename: str) -> str | None:
 
 
 def _internal(filename: str) -> bool:
-    # Cython names the files that it compiled, which are no lines of Python.
-    internal = of_package(filename) is not None or filename.endswith(".pyx")
+    # Cython names the files that it compiled, which are no lines of Python; nor are those that came with Python.
+    internal = of_package(filename) is not None or filename.endswith(".pyx") or filename.startswith("<frozen ")
     _is_internal[filename] = internal
     return internal
 
