@@ -412,3 +412,48 @@ def test_damaged_files(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="not list"):
         nn.save(path, [1, 2])  # type: ignore[arg-type]
     assert checkpoints.find(tmp_path / "nothing") is None
+
+
+def test_dictionaries_of_state_dicts_and_numbers(tmp_path: Path) -> None:
+    def parts() -> tuple[Any, Any, Any]:
+        nn.manual_seed(0)
+        model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+        optimizer = nn.optim.Adam(model.parameters(), lr=0.1)
+        return model, optimizer, nn.optim.lr_scheduler.StepLR(optimizer, 3)
+
+    def train(model: Any, optimizer: Any, scheduler: Any) -> list[float]:
+        losses = []
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss = (model(ft.autograd.tensor(X[:8, :2])) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            losses.append(loss.item())
+        return losses
+
+    path, others = tmp_path / "whole.safetensors", {"t": (1, [None, True, {"a": 2.5}]), "inf": np.inf, "é": "ü"}
+    first, second = parts(), parts()
+    train(*first)
+    arrays = {"@y": np.arange(3), "a.b": np.zeros(1), "a": {"b": np.ones(1)}, 5: np.float32(2)}
+    nn.save(path, {"parts": [part.state_dict() for part in first], "model": first[0], **others, **arrays})
+    found = nn.load(path)
+    for part, saved in zip(second, found["parts"], strict=True):
+        part.load_state_dict(saved)
+    assert train(*first) == train(*second)
+    assert {name: found[name] for name in others} == others
+    assert [found["@y"].tolist(), found["a.b"].item(), found["a"]["b"].item(), found[5]] == [[0, 1, 2], 0.0, 1.0, 2.0]
+    assert set(found["model"]) == set(first[0].state_dict())
+    assert "parts.0.0.weight" in read_arrays(path)[0]
+
+
+def test_what_files_do_not_hold(tmp_path: Path) -> None:
+    wrong: list[tuple[Any, str]] = [
+        ({"m": {"x": object()}}, r"m\.x is of type object, .* it holds arrays, modules, numbers.*\n  at .*checkpoints"),
+        ({"m": {(1, 2): 3}}, r"the dictionary m has the key \(1, 2\)"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(TypeError, match=message):
+            nn.save(tmp_path / "x.safetensors", given)
+    with pytest.raises(TypeError, match=r"a folder \.orbax holds arrays by name and nothing else"):
+        nn.save(tmp_path / "x.orbax", {"epoch": 3})

@@ -3,7 +3,6 @@
 import importlib as _importlib
 import sys as _sys
 import typing as _typing
-from types import SimpleNamespace as _SimpleNamespace
 
 from ..autograd.elsewhere import PROVIDED as _PROVIDED
 from . import callbacks, data, functional, init, layers, metrics, optim, random, utils
@@ -23,6 +22,7 @@ from .optim.averaging import EMA
 from .optim.optimizer import Optimizer
 from .pretrained.generation import generate
 from .pretrained.weights import from_torch, to_torch
+from .torch_hints import TorchUtils as _TorchUtils
 from .torch_hints import missing as _missing
 from .training import (
     Callback,
@@ -114,7 +114,7 @@ __all__ += layers.__all__
 _PROVIDED.update(
     nn=lambda: _sys.modules[__name__],
     optim=lambda: optim,
-    utils=lambda: _SimpleNamespace(data=data),
+    utils=lambda: _TorchUtils(data),
     distributions=lambda: _importlib.import_module(".distributions", __name__),
 )
 if _typing.TYPE_CHECKING:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
 from ..base.source import at_line, user_line
 
 _IN_PLACE = "celu elu hardtanh leaky_relu relu rrelu selu threshold"
@@ -62,9 +65,32 @@ INSTEAD: dict[str, dict[str, str]] = {
     },
 }
 
+_OF_UTILS = {
+    "checkpoint": "nn.checkpoint(f)(x) for checkpoint(f, x)",
+    "tensorboard": "nn.callbacks.TensorBoardLogger for nn.fit, or tensorboardX",
+    "clip_grad_norm_": "nn.utils.clip_grad_norm_",
+    "benchmark": "timeit",
+}
+
 
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
     instead = INSTEAD[module].get(name)
     hint = f"; write {instead}{at_line(user_line())}" if instead else ""
     return AttributeError(f"module 'ftrans.{module}' has no attribute {name!r}{hint}", name=name)
+
+
+class TorchUtils:
+    """What programs of torch find under `torch.utils`.
+
+    Args:
+        data: the module of data sets and loaders.
+    """
+
+    def __init__(self, data: ModuleType) -> None:
+        self.data = data
+
+    def __getattr__(self, name: str) -> Any:
+        instead = _OF_UTILS.get(name)
+        hint = f"; write {instead}{at_line(user_line())}" if instead else ""
+        raise AttributeError(f"there is no torch.utils.{name} here{hint}", name=name)
