@@ -23,7 +23,7 @@ from ..numpy.indexing import require_kept
 from ..numpy.methods import BINARY, COMPARISONS, UNARY, name_methods
 from ..numpy.promotion import is_number
 from ..numpy.torch_names import advise
-from .backward import backward
+from .backward import backward as go_back
 from .changes import call, change, settle
 from .frequent import recorded, recorded_pair
 from .indexing import Flat, getitem, set_flat, setitem
@@ -301,7 +301,7 @@ def _unpickled(array: Any, requires_grad: bool) -> Tensor:
 
 
 @short_tracebacks
-def _backward(
+def backward(
     self: Tensor,
     gradient: Any = None,
     retain_graph: bool | None = None,
@@ -327,7 +327,7 @@ def _backward(
         >>> x.grad
         tensor([ 2., 40.])
     """
-    backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+    go_back([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
 
 
 def apply_function(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -438,7 +438,7 @@ def _named_methods() -> dict[str, Any]:
     methods |= {name: _one_operation(name) for name in ("relu", "sigmoid")}
     return methods | {
         "view": shared("view", _no_view),
-        "backward": _backward,
+        "backward": backward,
         "clone": _copy,
         "copy": _copy,
         "copy_": _copied,
