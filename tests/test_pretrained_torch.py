@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -14,15 +16,28 @@ from test_pretrained import example, table_of
 from ftrans import nn
 
 torch = pytest.importorskip("torch")
+try:
+    importlib.import_module("torchvision")
+except (ImportError, RuntimeError):
+    # PyPI's does not run beside a torch for CPUs alone.  transformers can do without it, timm cannot.
+    sys.modules["torchvision"] = None  # type: ignore[assignment]
 pytest.importorskip("transformers")
-timm = pytest.importorskip("timm")
 safetensors_torch = pytest.importorskip("safetensors.torch")
 
 __all__ = ["example"]
 
+OF_TIMM = ("ResNet", "ViT")
+
+
+@pytest.fixture
+def timm() -> ModuleType:
+    return pytest.importorskip("timm", exc_type=ImportError)
+
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_both_directions(example: ModuleType, name: str, tmp_path: Path) -> None:
+def test_both_directions(example: ModuleType, name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if name in OF_TIMM:
+        request.getfixturevalue("timm")
     pair, (rename, transpose) = PAIRS[name], table_of(example, name)
     theirs, _ = loaded(name)
     stored = json.loads(FILE.read_text())[name]
@@ -50,6 +65,7 @@ def test_both_directions(example: ModuleType, name: str, tmp_path: Path) -> None
         np.testing.assert_allclose(pair.call(model), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.usefixtures("timm")
 def test_bfloat16(example: ModuleType) -> None:
     theirs, _ = loaded("ViT")
     state = theirs.bfloat16().state_dict()
@@ -61,7 +77,7 @@ def test_bfloat16(example: ModuleType) -> None:
         assert torch.equal(back[name], x)
 
 
-def test_resnet18(example: ModuleType) -> None:
+def test_resnet18(example: ModuleType, timm: ModuleType) -> None:
     theirs = timm.create_model("resnet18").eval()
     model = nn.from_torch(theirs.state_dict(), example.ResNet(), example.RESNET_NAMES).eval()
     images = np.random.default_rng(0).normal(size=(1, 3, 64, 64)).astype(np.float32)
