@@ -161,7 +161,6 @@ def while_loop(
     progress: bool | str = False,
 ) -> Value: ...
 @overload
-@short_tracebacks
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Value],
@@ -170,6 +169,7 @@ def while_loop(
     checkpoints: int | None = None,
     progress: bool | str = False,
 ) -> Value: ...
+@short_tracebacks
 def while_loop(
     cond_fun: Function,
     body_fun: Function,
@@ -277,7 +277,6 @@ def fori_loop(
     progress: bool | str = False,
 ) -> Value: ...
 @overload
-@short_tracebacks
 def fori_loop(
     lower: Any,
     upper: Any,
@@ -287,6 +286,7 @@ def fori_loop(
     checkpoints: int | None = None,
     progress: bool | str = False,
 ) -> Value: ...
+@short_tracebacks
 def fori_loop(
     lower: Any,
     upper: Any,

@@ -67,7 +67,6 @@ def argmin(
     info: Literal[False] = False,
 ) -> Value: ...
 @overload
-@short_tracebacks
 def argmin(
     f: Function,
     x0: Value,
@@ -80,6 +79,7 @@ def argmin(
     linear_solver: str | None = None,
     info: Literal[True],
 ) -> tuple[Value, ArgminInfo]: ...
+@short_tracebacks
 def argmin(
     f: Function,
     x0: Any,

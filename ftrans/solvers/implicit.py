@@ -46,7 +46,6 @@ def root(
     info: Literal[False] = False,
 ) -> Value: ...
 @overload
-@short_tracebacks
 def root(
     f: Function,
     x0: Value,
@@ -58,6 +57,7 @@ def root(
     linear_solver: str | None = None,
     info: Literal[True],
 ) -> tuple[Value, SolverInfo]: ...
+@short_tracebacks
 def root(
     f: Function,
     x0: Any,
@@ -150,7 +150,6 @@ def fixed_point(
     info: Literal[False] = False,
 ) -> Value: ...
 @overload
-@short_tracebacks
 def fixed_point(
     f: Function,
     x0: Value,
@@ -163,6 +162,7 @@ def fixed_point(
     linear_solver: str | None = None,
     info: Literal[True],
 ) -> tuple[Value, SolverInfo]: ...
+@short_tracebacks
 def fixed_point(
     f: Function,
     x0: Any,

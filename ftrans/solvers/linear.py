@@ -63,7 +63,6 @@ def linear_solve(
     info: Literal[False] = False,
 ) -> Value: ...
 @overload
-@short_tracebacks
 def linear_solve(
     A: Any,
     b: Value,
@@ -79,6 +78,7 @@ def linear_solve(
     x0: Any = None,
     info: Literal[True],
 ) -> tuple[Value, SolverInfo]: ...
+@short_tracebacks
 def linear_solve(
     A: Any,
     b: Any,

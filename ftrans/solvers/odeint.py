@@ -80,7 +80,6 @@ def odeint(
     info: Literal[False] = False,
 ) -> Any: ...
 @overload
-@short_tracebacks
 def odeint(
     f: Callable[..., Any],
     y0: Any,
@@ -93,6 +92,7 @@ def odeint(
     adjoint: Literal["discrete", "continuous"] = "discrete",
     info: Literal[True],
 ) -> tuple[Any, OdeInfo]: ...
+@short_tracebacks
 def odeint(
     f: Callable[..., Any],
     y0: Any,
