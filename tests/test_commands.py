@@ -25,6 +25,9 @@ class Model:
         return x @ x
 
 size = 3
+
+def wrong(x):
+    return unknown * x
 """
 
 
@@ -32,6 +35,8 @@ size = 3
 def model(tmp_path):
     path = tmp_path / "model_of_user.py"
     path.write_text(MODEL)
+    (tmp_path / "wrong.py").write_text("def f(x) return x")
+    (tmp_path / "imports.py").write_text("import no_such")
     return str(path)
 
 
@@ -159,10 +164,18 @@ def test_trace_draws_a_program(model, tmp_path, capsys):
         (["MODEL:loss", "--args", "f64["], "a type such as f64[3]"),
         (["MODEL:loss", "--args", "f7[3]"], "there is no type f7"),
         (["MODEL:loss", "--args", "'text'"], "text"),
+        (["MODEL:loss"], "--args gives it arguments"),
+        (["MODEL:Model"], "is a class"),
+        (["MODEL:wrong", "--args", "2.0"], "model_of_user.py:14: return unknown * x"),
+        (["WRONG:f"], "wrong.py cannot be imported: SyntaxError: expected ':' (wrong.py, line 1)"),
+        (["IMPORTS:f"], "imports.py cannot be imported: ModuleNotFoundError: No module named 'no_such'\n  at "),
     ],
 )
 def test_trace_says_what_is_wrong(model, arguments, message, capsys):
-    given = [arguments[0].replace("MODEL", model), *arguments[1:]]
+    folder = os.path.dirname(model)
+    target = arguments[0].replace("MODEL", model)
+    target = target.replace("WRONG", f"{folder}/wrong.py").replace("IMPORTS", f"{folder}/imports.py")
+    given = [target, *arguments[1:]]
     assert main(["trace", *given]) in (1, 2)
     assert message in capsys.readouterr().err
 

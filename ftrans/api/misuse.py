@@ -175,7 +175,7 @@ def _add_line(error: Exception) -> None:
     if not frames or _package(frames[-1]) is None or "\n  at " in str(error):
         return
     note = _where(error).strip("\n")
-    if not any("  at " in n for n in getattr(error, "__notes__", ())):
+    if note and not any("  at " in n for n in getattr(error, "__notes__", ())):
         error.add_note(note)
 
 

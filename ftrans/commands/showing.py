@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import at_line, line_of_error
+
 TRANSFORMATIONS = ("grad", "value_and_grad", "jacobian", "hessian")
 _TYPE = re.compile(r"([fiucb])(\d+)\[([\d,\s]*)\]")
 _KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
@@ -46,9 +48,12 @@ def run(target: str, arguments: Sequence[str], transformation: str | None, rolle
         print(program)
         if svg is not None:
             print(f"drawn to {draw(program).save(svg)}")
-    except (TypeError, ValueError, RuntimeError) as error:
-        hint = "" if values else "; --args gives it arguments, as in --args 'np.ones(3)' 2.0"
-        print(f"ftrans trace: {type(error).__name__}: {error}{hint}", file=sys.stderr)
+    except Exception as error:
+        # It may be any error of the user's function; what was noted at it says more.
+        said = "\n".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+        hint = "" if values else "\n--args gives it arguments, as in --args 'np.ones(3)' 2.0"
+        line = "" if "\n  at " in said else at_line(line_of_error(error))
+        print(f"ftrans trace: {said}{line}{hint}", file=sys.stderr)
         return 1
     return 0
 
@@ -81,15 +86,30 @@ def found(target: str) -> Callable[..., Any]:
         value = getattr(value, part)
     if not callable(value):
         raise CommandError(f"{target} is no function, but of the class {type(value).__name__}")
+    if isinstance(value, type):
+        raise CommandError(f"{target} is a class; give a function, or an object of the class that can be called")
     return value
 
 
 def _module(name: str) -> Any:
+    try:
+        return _imported(name)
+    except CommandError:
+        raise
+    except Exception as error:
+        line = line_of_error(error) if not isinstance(error, SyntaxError) else None
+        raise CommandError(f"{name} cannot be imported: {type(error).__name__}: {error}{at_line(line)}") from None
+
+
+def _imported(name: str) -> Any:
     if not name.endswith(".py"):
         sys.path.insert(0, "")
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
+            # It may be another one, which this one imports.
+            if not f"{name}.".startswith(f"{error.name}."):
+                raise
             raise CommandError(f"{error}; a file is written with .py, as in {name.split('.')[-1]}.py:f") from None
         finally:
             sys.path.remove("")
