@@ -237,7 +237,7 @@ _ENTERED_LATER["scipy.stats"] = lambda: _importlib.import_module(".scipy.stats",
 _ENTERED_LATER["scipy.ndimage"] = lambda: _importlib.import_module(".scipy.ndimage", __name__)
 
 # What writes HTML for notebooks is imported when something is shown.
-_Displayed.page_of = lambda x: _importlib.import_module(".debug.pages.page", __name__).page_of(x)
+_Displayed._page_of = lambda x: _importlib.import_module(".debug.pages.page", __name__).page_of(x)
 
 # What writes programs down is imported when one is written.
-_Storable.storage = lambda name: _importlib.import_module(f".storage.{name}", __name__)
+_Storable._storage = lambda name: _importlib.import_module(f".storage.{name}", __name__)

@@ -29,7 +29,7 @@ from .frequent import recorded, recorded_pair
 from .indexing import Flat, getitem, set_flat, setitem
 from .operations import PLACE, Static, node_name
 from .recording import PRODUCTS, apply, apply_program
-from .tensor import Tensor
+from .tensor import INTERNAL, Tensor
 from .torch_methods import METHODS
 from .torch_methods.pointwise import OWN, UFUNCS
 from .torch_methods.shared import RULES, shared, size_or_shape
@@ -418,7 +418,7 @@ def install() -> None:
     for name, method in methods.items():
         setattr(Tensor, name, method)
     name_methods(Tensor, methods)
-    advise(Tensor, lambda x: f"a tensor ({x.array_type})")
+    advise(Tensor, lambda x: f"a tensor ({x.array_type})", INTERNAL)
 
 
 def _named_methods() -> dict[str, Any]:

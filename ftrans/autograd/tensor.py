@@ -349,6 +349,13 @@ class Tensor(Declared):
         return np.asarray(self.array).tolist()
 
 
+# What the graph and transformations ask of tensors, which is not for users.
+INTERNAL = {
+    "add_grad", "apply_function", "apply_program", "array_type", "asked", "at", "concrete", "hooks", "is_active",
+    "is_inferred", "memory", "node", "of", "output", "owned_array", "shared_memory", "window",
+}  # fmt: skip
+
+
 def _constructor_error(first: Any, second: Any, others: tuple[Any, ...]) -> TypeError:
     """The error for a call of the class with what torch takes: sizes, or data."""
     given = [first, *([] if second is None else [second]), *others]

@@ -15,7 +15,7 @@ class Displayed:
     __slots__ = ()
 
     # Writes the HTML of an object.
-    page_of: ClassVar[Callable[[Any], str]]
+    _page_of: ClassVar[Callable[[Any], str]]
 
     def _repr_html_(self) -> str:
-        return Displayed.page_of(self)
+        return Displayed._page_of(self)

@@ -19,7 +19,7 @@ class Storable:
     __slots__ = ()
 
     # Finds a module of the package `storage` by its name.
-    storage: ClassVar[Callable[[str], Any]]
+    _storage: ClassVar[Callable[[str], Any]]
 
     def to_source(self, path: str | PathLike[str] | None = None) -> str:
         """Source of a function of NumPy with the same results, which runs without ftrans.
@@ -48,7 +48,7 @@ class Storable:
             >>> bool(np.allclose(names["grad_lambda"](np.ones(3)), np.sin(2)))
             True
         """
-        source: str = Storable.storage("source").to_source(self, path)
+        source: str = Storable._storage("source").to_source(self, path)
         return source
 
     def to_json(self) -> str:
@@ -71,7 +71,7 @@ class Storable:
             >>> ft.Program.from_json(program.to_json())(0.5)
             [np.float64(0.958851077208406)]
         """
-        text: str = Storable.storage("program_text").to_json(self)
+        text: str = Storable._storage("program_text").to_json(self)
         return text
 
     @classmethod
@@ -91,11 +91,11 @@ class Storable:
             TypeError: `text` is not a string.
             ValueError: it is not a program, or that of a version that is not known; the message says what is wrong.
         """
-        program: Self = Storable.storage("program_text").from_json(text)
+        program: Self = Storable._storage("program_text").from_json(text)
         return program
 
     def __reduce__(self) -> Any:
-        return Storable.storage("pickling").reduced(self)
+        return Storable._storage("pickling").reduced(self)
 
     def __copy__(self) -> Self:
         return self

@@ -348,6 +348,7 @@ def install() -> None:
         "__pandas_priority__": 5000,
         "__hash__": None,
         "__getattr__": _missing_attribute,
+        "__dir__": lambda self: [name for name in dir(np.ndarray) if hasattr(Tracer, name)],
         "__bool__": to_bool,
         "__index__": to_index,
         "__int__": to_int,

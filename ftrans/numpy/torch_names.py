@@ -7,7 +7,7 @@ error anywhere; here is the part of the message that says how NumPy, or `nn.func
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -311,13 +311,20 @@ class Absent:
         raise missing(cls.__name__ if x is None else self._described(x), self._name)
 
 
-def advise(cls: type, described: Callable[[Any], str]) -> None:
-    """Let a class say what to write in place of names of torch that it does not have."""
+def advise(cls: type, described: Callable[[Any], str], internal: Set[str] = frozenset()) -> None:
+    """Let a class say what to write in place of names of torch that it does not have.
+
+    Args:
+        cls: the class.
+        described: what an object of the class is called in messages.
+        internal: names that it has, but not for users: `dir` lists neither them nor those that it does not have.
+    """
     names = {*INSTEAD, *(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc))}
     absent = {name for name in names | {f"{name}_" for name in names} if not hasattr(cls, name)}
     for name in absent:
         setattr(cls, name, Absent(name, described))
-    setattr(cls, "__dir__", lambda self: sorted({*object.__dir__(self)} - absent))  # noqa: B010 - a method of any class
+    unlisted = absent | internal
+    setattr(cls, "__dir__", lambda self: sorted({*object.__dir__(self)} - unlisted))  # noqa: B010 - of any class
 
 
 _KEYWORDS = {

@@ -36,6 +36,12 @@ from .operands import Operand
 
 _filling = filling.get
 
+# What transformations and modules ask of cells, which is not for users.
+_INTERNAL = {
+    "check_change", "concrete", "held", "home", "hooks", "is_given", "move", "owner", "place", "read", "recorded",
+    "require_kept", "transaction", "twin",
+}  # fmt: skip
+
 
 class ArrayCell(Operand):
     """Base class of `Parameter`, `Buffer` and `RngState`.
@@ -89,6 +95,10 @@ class ArrayCell(Operand):
         around = _filling()
         found = None if around is None else around.find(id(self))
         return found is not None and found.is_given
+
+    def __dir__(self) -> list[str]:
+        # Its methods are those of the array.
+        return sorted({*super().__dir__(), *METHODS, "T"} - _INTERNAL)
 
     # What it is
 

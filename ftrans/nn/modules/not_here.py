@@ -50,3 +50,9 @@ class WithoutTorchsOwn:
         xpu = NotHere(_TO_DEVICE)
         ipu = NotHere(_TO_DEVICE)
         mtia = NotHere(_TO_DEVICE)
+
+    def __dir__(self) -> list[str]:
+        """What can be written behind a dot: none of these names, nor the numbers that containers have for modules."""
+        cls = type(self)
+        names = super().__dir__()
+        return [x for x in names if x.isidentifier() and not isinstance(getattr(cls, x, None), NotHere)]
