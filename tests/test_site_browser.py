@@ -125,12 +125,12 @@ def test_pictures_have_a_text(browser: Any, address: str, page: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("page", ["start/which_derivative", "benchmarks", "structure", "tutorials/fitting"])
+@pytest.mark.parametrize("page", ["start/which_derivative", "benchmarks", "structure", "tutorials/gpt"])
 def test_pictures_can_be_seen_in_both_modes(browser: Any, address: str, page: str, theme: str) -> None:
     open_page(browser, address, f"{page}.html", DESK)
     # The switch of the site, and not the setting of the system, decides.
     browser.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
-    pictures = browser.find_elements("css selector", "article img")
+    pictures = browser.find_elements("css selector", "article img, article .ftrans")
     assert pictures
     for picture in pictures:
         share = browser.execute_async_script(STANDS_OUT, picture.screenshot_as_base64)

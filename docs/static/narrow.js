@@ -30,7 +30,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     const columns = (table) => table.querySelectorAll("thead th").length;
     const tables = [...document.querySelectorAll("article.bd-article table")].filter(
-      (table) => columns(table) > 1 && columns(table) <= MOST_COLUMNS && !table.querySelector("td img"),
+      (table) => columns(table) > 1 && columns(table) <= MOST_COLUMNS && !table.matches(".ftrans table") && !table.querySelector("td img"),
     );
     tables.forEach(markCells);
     fit(tables);

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from .names import printable
 
-# Pages have rules for tables and code too, Jupyter some with two classes: three outweigh them.
+# Pages have rules for tables and code too, Jupyter some with two classes: three outweigh them. In the dark,
+# pydata-sphinx-theme puts HTML of notebooks on light paper; with its text goes its background.
 _STYLE = """
 .ftrans{--ft-d-text:#1f2328;--ft-d-faint:#59636e;--ft-d-line:#d8dee4;--ft-d-shade:#f3f5f8;--ft-name:#0b5cad;
 --ft-type:#0f7b4f;--ft-bar:#9cc4ec;--ft-bad:#b3261e}
@@ -22,7 +23,8 @@ _STYLE = """
 var(--ft-d-text))));--ft-faint:var(--jp-content-font-color2,var(--vscode-descriptionForeground,
 var(--pst-color-text-muted,var(--ft-d-faint))));--ft-line:var(--jp-border-color2,var(--vscode-panel-border,
 var(--pst-color-border,var(--ft-d-line))));--ft-shade:var(--jp-layout-color2,var(--vscode-textBlockQuote-background,
-var(--pst-color-surface,var(--ft-d-shade))));color:var(--ft-text);font-size:13px;line-height:1.45;overflow-x:auto}
+var(--pst-color-surface,var(--ft-d-shade))));color:var(--ft-text);background:var(--pst-color-background,transparent);
+font-size:13px;line-height:1.45;overflow-x:auto}
 @media (prefers-color-scheme:dark){.ftrans{--ft-name:#79b8ff;--ft-type:#7ee2a8;--ft-bar:#2f5f94;--ft-bad:#ff9a91}}
 [data-jp-theme-light=true] .ftrans,[data-theme=light] .ftrans,.vscode-light .ftrans{--ft-name:#0b5cad;
 --ft-type:#0f7b4f;--ft-bar:#9cc4ec;--ft-bad:#b3261e}
@@ -46,6 +48,7 @@ background:none;color:inherit;padding:0;margin:0;border:0;white-space:pre}
 .ftrans .ft-faint{color:var(--ft-faint)}
 .ftrans .ft-bad{color:var(--ft-bad)}
 .ftrans .ft-bar{background:linear-gradient(var(--ft-bar),var(--ft-bar)) no-repeat right/var(--ft-share) 100%}
+.ftrans svg{max-width:100%;height:auto}
 .ftrans .ft-body{margin:.2em 0 .4em 1.2em}
 """.replace(".ftrans ", ".ftrans.ftrans.ftrans ")
 
