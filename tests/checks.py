@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -178,3 +180,13 @@ def backward(program: Program, active: Flags, args: Arrays, cotangents: Arrays) 
     pulled = checked(parts.linear, [*outs[count:], *chosen(given, parts.out_active)])
     types = chosen(program.in_types, active)
     return outs[:count], or_zeros(spread(pulled, parts.in_active), types)
+
+
+def assert_docstrings_run(name: str) -> None:
+    """Assert that a module says what it represents, and that the examples of its docstrings run."""
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} does not say what it represents"
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0

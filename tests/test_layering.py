@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import functools
 import importlib
 import importlib.util
@@ -15,6 +14,7 @@ from types import ModuleType
 
 import pytest
 import tables
+from checks import assert_docstrings_run
 
 import ftrans
 
@@ -291,11 +291,10 @@ def every_module() -> list[str]:
     return ["ftrans", *(info.name for info in pkgutil.walk_packages(ftrans.__path__, "ftrans."))]
 
 
-@tables.each(lambda name: ".".join(name.split(".")[:3]), name=every_module())
+# Its examples run with tests/patching, in a process that has few objects to look through.
+PATCH = "ftrans.patching.patch"
+
+
+@tables.each(lambda name: ".".join(name.split(".")[:3]), name=[name for name in every_module() if name != PATCH])
 def test_docstrings_run(name: str) -> None:
-    module = importlib.import_module(name)
-    assert module.__doc__, f"{name} does not say what it represents"
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
-        runner.run(test)
-    assert runner.summarize(verbose=False).failed == 0
+    assert_docstrings_run(name)

@@ -1,4 +1,4 @@
-"""Runs the tests of `ft.patch` in processes of their own.
+"""Runs the tests of `ft.patch` in a process of their own.
 
 To patch is to look through all objects of the process, and one that has collected the whole suite has millions.
 """
@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import tables
 
+FOLDER = Path(__file__).with_name("patching")
 
-@pytest.mark.parametrize("file", sorted(Path(__file__).with_name("patching").glob("test_*.py")), ids=lambda p: p.stem)
-def test_in_a_process_of_its_own(file: Path) -> None:
+
+def test_in_a_process_of_its_own() -> None:
     options = ["--all"] if tables.whole else []
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(file)]
-    ran = subprocess.run(command, cwd=file.parents[2], capture_output=True, text=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(FOLDER)]
+    ran = subprocess.run(command, cwd=FOLDER.parents[1], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr

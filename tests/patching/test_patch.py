@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from checks import assert_docstrings_run
 from tables import naming
 
 import ftrans as ft
@@ -658,3 +659,7 @@ def test_what_numba_has_compiled_runs_as_python(package, monkeypatch):
     with ft.patch(package):
         assert ft.grad(caller.double)(0.0) == 1.0
         assert caller.double(0.5) == np.sin(0.5)
+
+
+def test_docstrings_run():
+    assert_docstrings_run("ftrans.patching.patch")
