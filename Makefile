@@ -22,6 +22,9 @@ EXAMPLES := $(filter-out examples/datasets.py,$(wildcard examples/*.py)) example
 
 in-venv := $(VENV)/bin/python -m
 
+# The tests start some fifty processes, each of which would compile the library from its source otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 .NOTPARALLEL:
 
 .PHONY: demo examples test test-all lint pytest docs docs-serve test-docs planted-faults test-matrix test-thirdparty thirdparty test-interop interop test-torch against-torch test-gpu on-gpu bench dist demo-wheel clean help
@@ -37,7 +40,7 @@ test: lint pytest  ## lint, type checks and tests
 test-all:  ## the long suite: make test with whole tables, 10,000 random programs and dense interrupts
 	$(MAKE) test PYTEST="$(PYTEST) --all"
 
-lint: $(VENV)/with-test $(VENV)/with-lint
+lint: $(VENV)/with-test
 	$(in-venv) ruff check .
 	$(in-venv) ruff format --check .
 	$(in-venv) mypy
@@ -111,13 +114,16 @@ clean:  ## remove environments and caches
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /make \1\t/p' Makefile | expand -t 20
 
-$(VENV)/with-library: pyproject.toml
+$(VENV)/made: pyproject.toml
 	$(call make-environment,$(VENV))
+	@touch $@
+
+$(VENV)/with-library: $(VENV)/made
 	$(in-venv) pip --quiet --disable-pip-version-check install --editable . $(PINS)
 	@touch $@
 
 # One stamp for each extra of pyproject.toml.
-$(VENV)/with-%: $(VENV)/with-library
+$(VENV)/with-%: $(VENV)/made
 	$(in-venv) pip --quiet --disable-pip-version-check install --editable '.[$*]' $(PINS)
 	@touch $@
 
