@@ -399,8 +399,8 @@ def test_buffers_hold_arrays_and_no_graph() -> None:
 
     steps(20)
     before = objects()
-    steps(300)
-    assert objects() < before + 100
+    steps(60)
+    assert objects() < before + 60
 
 
 def test_hooks_on_parameters_see_tensors() -> None:
