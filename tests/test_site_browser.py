@@ -167,6 +167,14 @@ def test_tables_are_filtered(browser: Any, address: str) -> None:
     assert 1 <= shown < 20
 
 
+def test_names_in_lists_are_filtered_as_those_in_tables(browser: Any, address: str) -> None:
+    open_page(browser, address, "torch.html", DESK)
+    browser.find_element("id", "table-filter").send_keys("conv2d")
+    assert "Conv2d" in [code.text for code in browser.find_elements("css selector", ".table-names code")]
+    browser.find_element("id", "table-filter").send_keys("no such name")
+    assert not [p for p in browser.find_elements("css selector", ".table-names") if p.is_displayed()]
+
+
 def test_code_can_be_copied(browser: Any, address: str) -> None:
     open_page(browser, address, "start/first_gradient.html", DESK)
     assert browser.find_elements("css selector", "button.copybtn")

@@ -1,4 +1,5 @@
 // Pages with long tables get a box that filters their rows, and a choice of the kind of table where there are several.
+// Paragraphs that list names are filtered as well: in place of the list stand the names that were looked for.
 "use strict";
 
 (function () {
@@ -18,7 +19,30 @@
     });
   }
 
-  // Tables without a visible row disappear, and so do sections of which no table is left.
+  // The paragraphs that consist of names in the main, each with its names, and a paragraph for those that are found.
+  function listsOf(article) {
+    const isList = (p) => {
+      const length = [...p.querySelectorAll("code")].reduce((sum, code) => sum + code.textContent.length, 0);
+      return length > 0.6 * p.textContent.length;
+    };
+    return [...article.querySelectorAll("section section > p")].filter(isList).map((list) => {
+      const found = element("p", { className: "table-names", hidden: true });
+      list.after(found);
+      return { list, found, names: [...list.querySelectorAll("code")] };
+    });
+  }
+
+  // Show what of a list of names contains all words; return how many names.
+  function filterList({ list, found, names }, words) {
+    const matching = names.filter((code) => words.every((word) => code.textContent.toLowerCase().includes(word)));
+    list.hidden = words.length > 0;
+    found.hidden = words.length === 0 || matching.length === 0;
+    const shown = matching.flatMap((code, i) => [i ? ", " : "Same name: ", code.cloneNode(true)]);
+    found.replaceChildren(...shown);
+    return matching.length;
+  }
+
+  // Tables without a visible row disappear, and so do sections of which no table and no name is left.
   function hideEmpty(article, tables) {
     for (const table of tables) {
       const shown = table.querySelector("tbody tr:not([hidden])") !== null;
@@ -26,12 +50,15 @@
     }
     for (const section of article.querySelectorAll("section section")) {
       const inside = [...section.querySelectorAll("table")];
-      section.hidden = inside.length > 0 && inside.every((t) => !t.querySelector("tbody tr:not([hidden])"));
+      const hasName = section.querySelector(".table-names:not([hidden])") !== null;
+      section.hidden = !hasName && inside.length > 0 && inside.every((t) => !t.querySelector("tbody tr:not([hidden])"));
     }
   }
 
   function addFilter(article, tables) {
     const rows = rowsOf(tables);
+    const lists = listsOf(article);
+    const total = rows.length + lists.reduce((sum, { names }) => sum + names.length, 0);
     const kinds = [...new Set(rows.map((entry) => entry.kind))].filter(Boolean);
     const box = element("input", { type: "search", placeholder: "Filter the tables", id: "table-filter" });
     box.setAttribute("aria-label", "Filter the tables of this page");
@@ -48,8 +75,10 @@
         row.hidden = (choice.value && kind !== choice.value) || !words.every((word) => text.includes(word));
         shown += !row.hidden;
       }
+      for (const list of lists) shown += filterList(list, words);
       hideEmpty(article, tables);
-      count.textContent = shown === rows.length ? `${rows.length} rows` : `${shown} of ${rows.length} rows`;
+      const what = lists.length ? "names" : "rows";
+      count.textContent = shown === total ? `${total} ${what}` : `${shown} of ${total} ${what}`;
     }
 
     box.addEventListener("input", update);
