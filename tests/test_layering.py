@@ -145,6 +145,8 @@ def test_the_page_on_architecture_lists_the_folders_and_the_files_of_the_system(
 
 def test_the_glossary_is_short() -> None:
     page = (ROOT.parent / "docs" / "glossary.md").read_text()
+    # The first table is for newcomers to derivatives; the others have the terms of the source.
+    page = page[page.index("## Programs") :]
     terms = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| term")]
     assert 40 < len(terms) <= 60
 
