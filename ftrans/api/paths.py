@@ -289,7 +289,8 @@ def native(x: Any) -> Any:
 def _closes_over_eager(f: Any) -> TypeError:
     return TypeError(
         f"{name_of(f)} closes over a tensor, which would be a constant of the compiled program and get no gradient; "
-        f"pass it as an argument, or close over its array, x.detach().numpy(){at_line(user_line())}"
+        "pass it as an argument, or close over its array, x.detach().numpy(). For one that is made inside, such as "
+        f"torch.zeros(3), write np.zeros(3){at_line(user_line())}"
     )
 
 

@@ -74,7 +74,7 @@ def _instead(name: str, function: Any, call: ast.Call, frame: FrameType) -> str:
     module, own = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
     given = ast.unparse(call.args[0]) if call.args else "x"
     if function is float or function is complex:
-        return f"write {given}: {_KEEP}"
+        return f'write {given}: {_KEEP}. To show it, write print(f"{{{given}:.3f}}")'
     if module in ("math", "cmath"):
         return _instead_of_math(name, own, [ast.unparse(x) for x in call.args], module == "cmath")
     if isinstance(function, type) and issubclass(function, np.generic):
