@@ -74,14 +74,24 @@ def naming(row: Any) -> Iterator[None]:
         raise
 
 
+# How many values of `by` are one test in `each`.
+TOGETHER = 8
+
+
 def each(by: Aspect, **rows: Sequence[Any]) -> Any:
-    """Run a test for each row, given as the argument of that name; rows are one test for which `by` is the same."""
+    """Run a test for each row, given as the argument of that name; rows for which `by` is the same are one test.
+
+    A test has the rows of eight values, and all of them in its name, so that `-k` finds it by any.
+    """
     ((name, items),) = rows.items()
     if whole:
         return pytest.mark.parametrize(name, items, ids=label)
-    groups: dict[Any, list[Any]] = {}
+    groups: dict[str, list[Any]] = {}
     for item in items:
-        groups.setdefault(by(item), []).append(item)
+        groups.setdefault(str(by(item)), []).append(item)
+    values = list(groups)
+    parts = [values[i : i + TOGETHER] for i in range(0, len(values), TOGETHER)]
+    lists = [[item for value in part for item in groups[value]] for part in parts]
 
     def decorate(test: Callable[..., None]) -> Any:
         @functools.wraps(test)
@@ -90,7 +100,7 @@ def each(by: Aspect, **rows: Sequence[Any]) -> Any:
                 with naming(row):
                     test(**{name: row}, **arguments)
 
-        return pytest.mark.parametrize(name, list(groups.values()), ids=list(map(str, groups)))(test_all)
+        return pytest.mark.parametrize(name, lists, ids=[", ".join(part) for part in parts])(test_all)
 
     return decorate
 

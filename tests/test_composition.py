@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tables
 from composition import NAMES, PAGE, ROWS, Row, cell, with_table
 from tables import covering, label
 
@@ -32,9 +33,9 @@ def check(row: Row, name: str, transform: Callable[[Any], Any]) -> None:
         np.testing.assert_allclose(found, expected, rtol=row.tolerance, atol=row.tolerance)
 
 
-@pytest.mark.parametrize(("row", "name"), CELLS, ids=label)
-def test_cell(row: Row, name: str) -> None:
-    check(row, name, lambda f: f)
+@tables.each(label, of=CELLS)
+def test_cell(of: tuple[Row, str]) -> None:
+    check(*of, lambda f: f)
 
 
 @pytest.mark.parametrize(("row", "name"), COMPILED, ids=label)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
+import tables
 
 import ftrans as ft
 from ftrans import autograd as a
@@ -118,10 +119,12 @@ WAYS_IN: dict[str, Callable[[Any], Any]] = {
 ARITHMETIC = ("x + m", "x * m", "x @ m", "x @ m, jit", "m * x, vmap", "in place")
 
 
-@pytest.mark.parametrize(
-    ("kind", "way"), [(k, w) for k in LOOKALIKES for w in WAYS_IN if w not in ARITHMETIC or "sparse" not in k]
-)
-def test_lookalikes_are_refused(kind: str, way: str) -> None:
+CELLS = [(k, w) for k in LOOKALIKES for w in WAYS_IN if w not in ARITHMETIC or "sparse" not in k]
+
+
+@tables.each(tables.label, cell=CELLS)
+def test_lookalikes_are_refused(cell: tuple[str, str]) -> None:
+    kind, way = cell
     make, message = LOOKALIKES[kind]
     with pytest.raises(TypeError, match=message) as caught:
         WAYS_IN[way](make())

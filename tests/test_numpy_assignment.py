@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tables
 from checks import assert_all_close
 
 import ftrans as ft
@@ -134,7 +135,7 @@ def statement_as_function(text: str) -> Callable[..., Any]:
     return namespace["f"]  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("text", STATEMENTS)
+@tables.each(str, text=STATEMENTS)
 def test_assignment_does_what_it_does_to_arrays(text: str) -> None:
     with np.errstate(all="ignore"):
         assert_same_as_numpy(statement_as_function(text), MATRIX, VECTOR, CUBE, NUMBER, COUNTS, MASK)
@@ -186,7 +187,7 @@ def random_views(seed: int, base: Any) -> list[Any]:
     return [v * 1.0 for v in views]
 
 
-@pytest.mark.parametrize("seed", range(150))
+@tables.each(str, seed=range(150))
 def test_random_views_share_elements_as_in_numpy(seed: int) -> None:
     shape = tuple(int(n) for n in np.random.default_rng(seed).integers(1, 4, size=seed % 4 + 1))
     assert_same_as_numpy(lambda x: random_views(seed, x), np.arange(np.prod(shape), dtype=float).reshape(shape))

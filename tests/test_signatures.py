@@ -10,6 +10,7 @@ from typing import Any
 import array_api_strict
 import numpy as np
 import pytest
+import tables
 from function_rows import Row, rows
 
 import ftrans as ft
@@ -42,7 +43,7 @@ def signature_of(function: Any) -> inspect.Signature | None:
         return None
 
 
-@pytest.mark.parametrize("name", functions())
+@tables.each(str, name=functions())
 def test_every_parameter_of_numpy_is_one(name: str) -> None:
     theirs = inspect.signature(functools.reduce(getattr, name.split("."), np)).parameters.values()
     ours = inspect.signature(public(name)).parameters
@@ -57,7 +58,7 @@ def test_every_parameter_of_numpy_is_one(name: str) -> None:
 UFUNCS = [name for name in fnp.__all__ if isinstance(getattr(np, name, None), np.ufunc)]
 
 
-@pytest.mark.parametrize("name", UFUNCS)
+@tables.each(str, name=UFUNCS)
 def test_ufuncs_have_named_operands(name: str) -> None:
     ours = inspect.signature(getattr(fnp, name))
     theirs = signature_of(getattr(np, name))
@@ -109,7 +110,7 @@ def rows_by_name() -> dict[str, Row]:
 ROWS_BY_NAME = rows_by_name()
 
 
-@pytest.mark.parametrize("name", ROWS_BY_NAME)
+@tables.each(str, name=list(ROWS_BY_NAME))
 def test_arguments_have_numpys_names(name: str) -> None:
     row, operands = ROWS_BY_NAME[name], ROWS_BY_NAME[name].draw()
     theirs = functools.reduce(getattr, name.split("."), np)

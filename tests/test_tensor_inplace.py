@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tables
 from checks import assert_close
 from tensors import a, check_gradients, leaf, value
 from test_numpy_assignment import (
@@ -49,7 +50,7 @@ _UNCLEAR = ("t[0, :, [1, 2]] = 3 * np.ones((2, 3))", "t[0, :, m[0]] = s")
 OF_TENSORS = [_SORTED.get(text, text) for text in STATEMENTS if text not in (_OTHER, *_UNCLEAR)]
 
 
-@pytest.mark.parametrize("text", OF_TENSORS)
+@tables.each(str, text=OF_TENSORS)
 def test_statements_that_assign_have_the_derivatives_that_traces_have(text: str) -> None:
     f = statement_as_function(text)
     args = (MATRIX, VECTOR, CUBE, NUMBER, COUNTS, MASK)
@@ -266,7 +267,7 @@ def random_changes(seed: int, x: Any, w: Any) -> Any:
     return [v * 1.0 for v in views]
 
 
-@pytest.mark.parametrize("seed", range(120))
+@tables.each(str, seed=range(120))
 def test_random_views_and_changes(seed: int) -> None:
     shape = tuple(int(n) for n in np.random.default_rng(seed).integers(1, 4, size=seed % 3 + 1))
     x = np.random.default_rng(seed).normal(size=shape)

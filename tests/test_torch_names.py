@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tables
 
 import ftrans as ft
 from ftrans import nn
@@ -309,7 +310,7 @@ def test_what_is_named_in_its_place_exists() -> None:
             found = getattr(found, part)
 
 
-@pytest.mark.parametrize("name", INSTEAD)
+@tables.each(str, name=list(INSTEAD))
 def test_a_name_of_torch_is_there_or_explained(name: str) -> None:
     found = [_error(tensor(X), name), _error(nn.Parameter(X, requires_grad=False), name)]
     ft.trace(lambda x: (found.append(_error(x, name)), x)[1])(X)
