@@ -1,11 +1,12 @@
-// Tables that are wider than their place. On a phone, each row becomes a block, in which each cell has the name of its
-// column. On a wide screen, columns of prose get room, and code breaks where it must.
+// Tables that do not fit in their place, or only with a word or two in a line. On a phone, each row becomes a block, in
+// which each cell has the name of its column. On a wide screen, columns of prose get room, and code breaks where it must.
 "use strict";
 
 (function () {
   // Tables with more columns are grids of marks or numbers, which are read by column: these scroll sideways.
   const MOST_COLUMNS = 6;
   const PROSE = 60;
+  const [LONG, WIDE] = [30, 130];
   const narrow = window.matchMedia("(max-width: 600px)");
 
   function markCells(table) {
@@ -20,10 +21,20 @@
       });
   }
 
+  // Whether the longest text of a column has to stand in a few words a line.
+  function isSqueezed(table) {
+    const rows = [...table.querySelectorAll("tbody tr")];
+    const longest = (i) => rows.map((row) => row.cells[i]).reduce((a, b) => (text(b) > text(a) ? b : a));
+    const text = (cell) => cell?.textContent.length ?? 0;
+    return [...rows[0].cells].some((_, i) => text(longest(i)) > LONG && longest(i).clientWidth < WIDE);
+  }
+
   function fit(tables) {
     for (const table of tables) {
       table.classList.remove("stacked", "tight");
-      if (table.scrollWidth > table.parentElement.clientWidth) table.classList.add(narrow.matches ? "stacked" : "tight");
+      const overflows = table.scrollWidth > table.parentElement.clientWidth;
+      if (narrow.matches && (overflows || isSqueezed(table))) table.classList.add("stacked");
+      else if (overflows) table.classList.add("tight");
     }
   }
 
