@@ -222,6 +222,16 @@ def test_filters_that_only_ignore_are_for_compiled_code_too(record: bool) -> Non
     assert ft.jit(f)(0.0) == np.inf
 
 
+def test_a_line_warns_once_as_with_numpy() -> None:
+    derivative = ft.grad(lambda x: np.exp(x) + 1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for x in (1000.0, 2000.0, 3000.0):
+            derivative(x)
+    assert len(caught) == 1
+    assert "overflow encountered in `derivative = ft.grad(" in str(caught[0].message)
+
+
 def test_an_error_that_nobody_waits_for_is_raised_in_the_function() -> None:
     reached = []
 

@@ -34,6 +34,7 @@ from ..transforms.simplify import condense, for_compiler
 from ..xla import Compiled, Division, device_arrays, fastest, is_jax, is_jax_tracer, to_numpy
 from ..xla.meshes import is_on_several_devices
 from .call import Traced, name_of, trace_flat
+from .random_draws import Draws
 from .rolling import PackedGuards, rolling, with_stacked_captures
 
 P = ParamSpec("P")
@@ -155,6 +156,7 @@ def new_path(
     tunes: bool = False,
     rolls: bool = True,
     divided: Callable[[tree.Structure, Sequence[ArrayType]], Division] | None = None,
+    methods: Sequence[Callable[..., Any]] = (),
 ) -> Path:
     """Trace and compile a function for these arguments, on the path that its control flow takes for them.
 
@@ -168,10 +170,11 @@ def new_path(
         rolls: whether to compile loops of Python as loops.
         divided: says, once the function is traced, from the structure and the types of its results how they and the
             leaves are divided over devices.
+        methods: methods of modules that the function may call.
     """
     is_in_jax = any(map(is_jax_tracer, leaves))
     with rolling(rolls):
-        traced, program, packed, captured = without_collector(_bound, f, leaves, call, is_in_jax)
+        traced, program, packed, captured = without_collector(_bound, f, leaves, call, is_in_jax, methods)
     # Values of many equations side by side would be moved between devices that hold a part of each.
     is_divided = divided is not None or any(map(is_on_several_devices, (*leaves, *traced.captured)))
     program = program if is_in_jax or is_divided else side_by_side(program)
@@ -196,13 +199,17 @@ def new_path(
 
 @in_own_context
 def _bound(
-    f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any], is_in_jax: bool
+    f: Callable[..., Any],
+    leaves: list[Any],
+    call: Callable[[list[Any]], Any],
+    is_in_jax: bool,
+    methods: Sequence[Callable[..., Any]],
 ) -> tuple[Traced, Program, PackedGuards, list[Any]]:
     """A function as it was traced, its program as it runs, its guards, and the captured arrays that are inputs.
 
     A program that becomes an operation of JAX may still be differentiated.
     """
-    traced = trace_guarded(f, leaves, call)
+    traced = trace_guarded(f, leaves, call, methods)
     if any(isinstance(x, Eager) for x in traced.captured):
         raise _closes_over_eager(f)
     if any(map(is_jax_tracer, traced.captured)):
@@ -252,8 +259,14 @@ def run_compiled(program: Program, args: Sequence[Any]) -> list[Any]:
     return [to_numpy(x) for x in compiled(*args)]
 
 
-def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list[Any]], Any]) -> Traced:
-    """A function traced with guards, for what will be compiled."""
+def trace_guarded(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    call: Callable[[list[Any]], Any],
+    methods: Sequence[Callable[..., Any]] = (),
+) -> Traced:
+    """A function traced with guards, for what will be compiled; `methods` are those of modules that it may call."""
+    draws = Draws(f, methods)
     types = [type_of(x) for x in leaves]
     weak = [is_plain(x, _NUMBERS) and not is_plain(x, np.generic) for x in leaves]
     token = _compiling.set(True)
@@ -261,6 +274,7 @@ def trace_guarded(f: Callable[..., Any], leaves: list[Any], call: Callable[[list
         traced, _ = trace_flat(f, types, call, leaves, weak, shared=False, with_guards=True, rolls=False)
     finally:
         _compiling.reset(token)
+    draws.warn()
     return traced
 
 

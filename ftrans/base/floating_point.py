@@ -7,7 +7,6 @@ text names, the user's line for each line of the text, and which lines nobody ne
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Container
 from contextvars import ContextVar
 from types import FrameType
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .foreign import VARIABLE_OF_ERROR_MODES
-from .source import Line, user_line
+from .source import Line, user_line, warn_at
 
 # Where the namespace of generated code holds the user's lines, one for each line of the text; and a function that
 # gives the numbers of the lines whose results only choices take.
@@ -99,10 +98,7 @@ def _warn(kind: str, flag: int) -> None:
                 return
         frame = frame.f_back  # type: ignore[assignment]
     line = line or user_line()
-    if line is None:
-        warnings.warn(f"{kind} encountered", RuntimeWarning, stacklevel=2)
-    else:
-        warnings.warn_explicit(f"{kind} encountered in `{line.text}`", RuntimeWarning, line.filename, line.number)
+    warn_at(line, f"{kind} encountered" + ("" if line is None else f" in `{line.text}`"), RuntimeWarning)
 
 
 def _is_left_out(frame: FrameType) -> bool:

@@ -14,10 +14,11 @@ import itertools
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from types import CodeType, FrameType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -204,6 +205,12 @@ def _internal(filename: str) -> bool:
     return internal
 
 
+@functools.cache
+def is_of_users(filename: str) -> bool:
+    """Whether a file is neither of the packages between the user and a program nor of another installed package."""
+    return of_package(filename) is None and not any(name in filename for name in _INSTALLED)
+
+
 def attributed_line() -> Line | None:
     """The line that the present work is done for, if a transformation is at work."""
     return _attributed.get()
@@ -354,3 +361,22 @@ def line_of_error(error: BaseException) -> Line | None:
 def at_line(line: Line | None) -> str:
     """`" (at file:line: code)"`, or nothing where the line is unknown: the end of an error message."""
     return f"\n  at {line.describe()}" if line is not None else ""
+
+
+# What Python needs to show a warning once at each place, by file.
+_registries: dict[str, dict[Any, Any]] = {}
+
+
+def warn_at(line: Line | None, text: str, category: type[Warning]) -> None:
+    """Warn at a line, once unless a filter says otherwise, as Python does; without a line, where the caller is called.
+
+    Args:
+        line: the line.
+        text: the message.
+        category: the class of the warning.
+    """
+    if line is None:
+        warnings.warn(text, category, stacklevel=3)
+    else:
+        registry = _registries.setdefault(line.filename, {})
+        warnings.warn_explicit(text, category, line.filename, line.number, registry=registry)

@@ -432,7 +432,14 @@ class _Jitted(Jitted):
             return Division(results=[*[None] * note.count, *(graph.cells[i].sharding for i in note.places)])
 
         path = new_path(
-            self.f, inputs, pure, donated if self.donated else None, note, rolls=self.rolls, divided=divided
+            self.f,
+            inputs,
+            pure,
+            donated if self.donated else None,
+            note,
+            rolls=self.rolls,
+            divided=divided,
+            methods=[module.forward for module in graph.modules.values() if hasattr(module, "forward")],
         )
         # Cells hold JAX arrays after the first step, which says nothing about the kind of result that the user wants.
         return path._replace(on_device=any(map(is_jax, call.leaves)) or any(map(is_jax_tracer, inputs)))
