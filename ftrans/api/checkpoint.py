@@ -29,7 +29,7 @@ from ..numpy.promotion import asarray, has_tracer, is_weak
 from ..run.places import JAX, JAX_TRACE, TRACE, place_of_argument
 from ..transforms.differentiate import pruned, pullback
 from . import lending
-from .call import call_on_recorded, check_function, has_active, name_of, normalize_argnums, trace_flat, type_name
+from .call import call_on_recorded, check_function, has_active, name_of, named, normalize_argnums, trace_flat, type_name
 from .targets import is_target
 
 Function = Callable[..., Any]
@@ -218,6 +218,7 @@ def residuals(f: Callable[Params, Any], argnums: int | Sequence[int] | None = No
     check_function(f, "residuals")
 
     @short_tracebacks
+    @functools.wraps(f)
     def residuals_of_f(*args: Params.args, **kwargs: Params.kwargs) -> Residuals:
         leaves, structure = tree.flatten((args, kwargs))
         names, wanted = _names(f, args, kwargs), _wanted(f, args, kwargs, argnums)
@@ -237,7 +238,7 @@ def residuals(f: Callable[Params, Any], argnums: int | Sequence[int] | None = No
         sources = [names[i] for i in places] + ["closed over"] * len(traced.captured)
         return _residuals(traced.program, tuple(active), sources)
 
-    return residuals_of_f
+    return named(residuals_of_f, f, "residuals")
 
 
 def _is_traced(x: Any, wanted: bool) -> bool:

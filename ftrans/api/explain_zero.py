@@ -21,7 +21,7 @@ from ..core.trace import Builder, Tracer, building
 from ..core.types import ArrayType, is_inexact, type_of
 from ..ops.elementwise import convert, stop_gradient
 from ..transforms.differentiate import pullback
-from .call import Traced, as_argnums, check_function, name_of, run, select_arguments, trace_flat
+from .call import Traced, as_argnums, check_function, name_of, named, run, select_arguments, trace_flat
 from .targets import flatten_targets, is_target
 
 Function = Callable[..., Any]
@@ -139,7 +139,7 @@ def explain_zero(f: Function, argnums: int | Sequence[int] | None = None) -> Cal
             structural.append(ZeroGradient(paths[i], chosen.types[i], True, tuple(cuts)))
         return ZeroGradients([*structural, *here], name_of(f))
 
-    return explain
+    return named(explain, f, "explain_zero")
 
 
 def _positions(args: tuple[Any, ...]) -> tuple[int, ...]:

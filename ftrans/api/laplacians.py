@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base import tree
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.type_variables import Params
 from ..core.program import Program
@@ -30,6 +31,7 @@ _MASK = 0xFFFFFFFF
 _MOST_INDICES = 4
 
 
+@makes_picklable
 def laplacian(
     f: Callable[Params, Any],
     argnums: Argnums = 0,
@@ -89,6 +91,7 @@ def laplacian(
     return named(takes_foreign_arrays(laplacian_of_f), f, "laplacian")
 
 
+@makes_picklable
 def hessian_diagonal(
     f: Callable[Params, Any],
     argnums: Argnums = 0,
@@ -147,6 +150,7 @@ def hessian_diagonal(
     return named(takes_foreign_arrays(hessian_diagonal_of_f), f, "hessian_diagonal")
 
 
+@makes_picklable
 def divergence(
     f: Callable[Params, Any], argnums: Argnums = 0, *, estimator: Estimator = None, samples: int = 1, seed: Any = 0
 ) -> Callable[Params, Any]:
@@ -186,6 +190,7 @@ def divergence(
     return named(takes_foreign_arrays(divergence_of_f), f, "divergence")
 
 
+@makes_picklable
 def curl(f: Callable[Params, Any], argnums: int = 0) -> Callable[Params, Any]:
     """The curl of a vector field in two or three dimensions.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
 from ..base.type_variables import Params
@@ -20,6 +21,7 @@ from .sparse_call import Options, SparseDerivative, known_values
 from .sparsity import Sparsity
 
 
+@makes_picklable
 def jacobian_sparsity(f: Callable[Params, Any], argnums: Argnums = 0, at: Any = None) -> Callable[Params, Sparsity]:
     """The pattern of the Jacobian of a function: which elements of the result may depend on which of the argument.
 
@@ -54,6 +56,7 @@ def jacobian_sparsity(f: Callable[Params, Any], argnums: Argnums = 0, at: Any = 
     return _function(f, argnums, at, of_hessian=False)
 
 
+@makes_picklable
 def hessian_sparsity(f: Callable[Params, Any], argnums: Argnums = 0, at: Any = None) -> Callable[Params, Sparsity]:
     """The pattern of the Hessian of a function whose result is a real scalar.
 

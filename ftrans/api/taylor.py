@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from ..base import tree
+from ..base.pickles import makes_picklable
 from ..base.source import at_line, user_line
 from ..base.tracebacks import short_tracebacks
 from ..base.type_variables import Params
@@ -197,6 +198,7 @@ def _rows(
     return [[outs[i], *outs[count + i * order : count + (i + 1) * order]] for i in range(count)]
 
 
+@makes_picklable
 def bilaplacian(
     f: Callable[Params, Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None
 ) -> Callable[Params, Any]:

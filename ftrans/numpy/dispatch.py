@@ -6,6 +6,7 @@ itself when no tracer is among its arguments.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -137,6 +138,9 @@ def refused(function: Callable[..., Any], name: str, why: str) -> Callable[..., 
 
     call.__name__ = name.rpartition(".")[2]
     call.__doc__ = f"`{name}` on arrays; it has no traced form."
+    if not isinstance(function, np.ufunc):
+        with contextlib.suppress(TypeError, ValueError):  # some builtin functions have none
+            vars(call)["__signature__"] = inspect.signature(function)
     return public(function, call)
 
 

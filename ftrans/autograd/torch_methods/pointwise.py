@@ -5,6 +5,7 @@ Those that NumPy has as ufuncs are these, under all names that either has for th
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -203,6 +204,17 @@ _SPECIAL = {
 SECOND = ("other", "exponent")
 
 
+def _signature(*operands: str) -> inspect.Signature:
+    """The parameters of torch's function of each element."""
+    kind = inspect.Parameter
+    named = [kind(name, kind.POSITIONAL_OR_KEYWORD) for name in operands]
+    return inspect.Signature([*named, kind("out", kind.KEYWORD_ONLY, default=None)])
+
+
+_SIGNATURES = {1: _signature("input"), 2: _signature("input", "other")}
+_OF_POWERS = _signature("input", "exponent")
+
+
 def _named(ufunc: np.ufunc) -> Callable[..., Any]:
     def method(x: Any, *others: Any, **options: Any) -> Any:
         for name in SECOND:
@@ -211,6 +223,8 @@ def _named(ufunc: np.ufunc) -> Callable[..., Any]:
         return ufunc(x, *others, **options)
 
     method.__doc__ = f"`numpy.{ufunc.__name__}`."
+    is_power = ufunc in (np.power, np.float_power)
+    vars(method)["__signature__"] = _OF_POWERS if is_power else _SIGNATURES[ufunc.nin]
     return method
 
 

@@ -75,6 +75,9 @@ def entering(original: Function, plain: Function | None = None) -> Callable[[Cal
 
 
 def _form(original: Function, solve: Function, traced: Callable[[Call], Any]) -> Function:
+    if solve is not original:
+        # What users call it, in messages, too.
+        solve.__name__ = solve.__qualname__ = original.__name__
     signature = inspect.signature(solve)
 
     @short_tracebacks

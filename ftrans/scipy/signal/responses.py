@@ -92,9 +92,9 @@ def freqz_sos(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = _TURN) -
 
 
 @implemented
-def sosfreqz(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def sosfreqz(sos: Any, worN: Any = 512, whole: bool = False, fs: Any = _TURN) -> tuple[Any, Any]:
     """An old name of `freqz_sos`."""
-    return freqz_sos(*args, **kwargs)
+    return freqz_sos(sos, worN, whole, fs)
 
 
 def _given_frequencies(worN: Any, name: str) -> Any:

@@ -12,6 +12,7 @@ Where a distance is 0 its derivative is 0, so that those of a point to itself do
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,7 @@ def _of_vectors(metric: metrics.Metric, constant: bool = False) -> Callable[...,
         return metric(_vector(name, u), _vector(name, v), *args, **kwargs)
 
     of_two.__name__ = name
+    vars(of_two)["__signature__"] = inspect.signature(metric)
     of_two.__doc__ = f"{metric.__doc__}  `scipy.spatial.distance.{name}`, for two vectors."
     public: Callable[..., Any] = implements(getattr(scipy.spatial.distance, name), constant=constant)(of_two)
     return public

@@ -265,8 +265,8 @@ def _method(name: str) -> Callable[..., Any]:
 class _Kind(type):
     """Calls of the class make rotations of SciPy of plain values; both are its instances."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return rotation(*args, **kwargs)
+    def __call__(cls, quat: Any, normalize: bool = True, copy: bool = True, scalar_first: bool = False) -> Any:
+        return rotation(quat, normalize, copy, scalar_first=scalar_first)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, SCIPY)
