@@ -121,3 +121,36 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'ftrans\[plot\]'"):
         plots.taylor(np.sin, 0.0)
+
+
+def test_plots_are_shown_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib import pyplot
+
+    before = pyplot.get_backend()
+    pyplot.switch_backend("agg")
+    plots.taylor(np.sin, 0.3, 3)
+    assert not pyplot.get_fignums()
+    monkeypatch.setattr("ftrans.base.figures.is_in_notebook", lambda: True)
+    axes = plots.taylor(np.sin, 0.3, 3)
+    pattern = plots.sparsity(np.eye(3))
+    assert [pyplot.figure(number) for number in pyplot.get_fignums()] == [axes.figure, pattern.figure]
+    pyplot.close("all")
+    pyplot.switch_backend(before)
+
+
+def test_plots_on_dark_figures() -> None:
+    import matplotlib
+
+    with ft.debug.profile() as prof:
+        ft.grad(lambda x: np.sum(np.sin(x)))(np.ones(3))
+    with matplotlib.style.context("dark_background"):
+        flame = plots.flame(prof)
+        # Boxes are light on every figure, so their text is dark.
+        assert {text.get_color() for text in flame.texts} == {"black"}
+        point = plots.taylor(np.sin, 0.0).lines[-1]
+        assert point.get_color() == "white"
+
+
+def test_what_is_no_history() -> None:
+    with pytest.raises(TypeError, match=r"takes the history that nn\.fit returns, .* not int"):
+        plots.learning_curves(3)

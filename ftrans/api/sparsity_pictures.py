@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.figures import new_figure
+from ..base.figures import new_axes
 
 Shape = tuple[int, int]
 
@@ -101,7 +101,7 @@ def _path(is_filled: Any) -> str:
 def draw(rows: Any, cols: Any, shape: Shape, ax: Any, options: dict[str, Any]) -> Any:
     """Draw a pattern in axes of matplotlib, those of a new figure if `ax` is None; return the axes."""
     if ax is None:
-        ax = new_figure(6.4, 4.8, "patterns", ", or call to_svg()").subplots()
+        ax = new_axes(6.4, 4.8, "patterns", ", or call to_svg()")
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.ticker import MaxNLocator
 

@@ -1,4 +1,8 @@
-"""Figures of matplotlib, and files of them.  Nothing here touches pyplot, its state or the choice of a backend."""
+"""Figures of matplotlib, and files of them.
+
+Nothing here touches pyplot, its state or the choice of a backend, but for plots in notebooks, which show the figures of
+pyplot.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .notebooks import is_in_notebook
 from .source import at_line, user_line
 
 _FORMATS = (".png", ".svg", ".pdf")
@@ -40,6 +45,16 @@ def new_figure(width: float, height: float, what: str = "figures", instead: str 
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def new_axes(width: float, height: float, what: str = "figures", instead: str = "") -> Any:
+    """Axes of a new figure, which a notebook shows below the cell; the arguments are those of `new_figure`."""
+    figure = new_figure(width, height, what, instead)
+    if is_in_notebook():
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=(width, height), layout="constrained")
+    return figure.subplots()
+
+
 def axes_or_new(ax: Any, width: float = 5.4, height: float = 3.6) -> Any:
     """The axes that were given, or those of a new figure.
 
@@ -48,7 +63,7 @@ def axes_or_new(ax: Any, width: float = 5.4, height: float = 3.6) -> Any:
         ImportError: matplotlib is not installed.
     """
     if ax is None:
-        return new_figure(width, height).subplots()
+        return new_axes(width, height)
     if not hasattr(ax, "plot") or not hasattr(ax, "set_title"):
         raise TypeError(
             f"ax is an Axes of matplotlib, such as plt.subplots()[1], not {type(ax).__name__}{at_line(user_line())}"

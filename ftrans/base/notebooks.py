@@ -9,6 +9,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+# As what is printed looks; colours are those of the page.
+_LOOK = (
+    "margin:0;padding:0;border:0;background:none;color:inherit;white-space:pre-wrap;"
+    "font:13px/1.4 var(--jp-code-font-family,ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace)"
+)
+
 
 def is_in_notebook() -> bool:
     """Whether the code of a notebook runs in this process."""
@@ -63,4 +69,4 @@ def lines(text: str) -> str:
     # Imported where it is needed, since this file is imported with ftrans.
     from .html import escaped
 
-    return f'<pre style="margin:0;white-space:pre-wrap">{escaped(text)}</pre>'
+    return f'<pre style="{_LOOK}">{escaped(text)}</pre>'

@@ -138,7 +138,7 @@ def draw_boxes(axes: Any, boxes: Sequence[Box], levels: int, inches: float) -> N
             continue
         axes.add_patch(_rectangle(box, whole))
         text, size = box.frame.text(box.width, inches * box.width / whole)
-        look = {"va": "center", "fontsize": size, "family": _FONT, "parse_math": False}
+        look = {"va": "center", "fontsize": size, "family": _FONT, "parse_math": False, "color": "black"}
         axes.text(box.left + 0.003 * whole, box.level + 0.49, text, clip_on=True, **look)
 
 

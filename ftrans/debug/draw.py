@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..base import html
 from ..base.names import printable
 from ..base.source import at_line, user_line
 from ..core.program import Program
@@ -72,7 +72,8 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         if not has_graphviz():
-            return f"{html.escape(repr(self))}: install Graphviz to see it<pre>{html.escape(self.dot)}</pre>"
+            head = f"<b>{html.escaped(repr(self))}</b>: install Graphviz to see it"
+            return html.page(head, html.details("the text that Graphviz draws", html.block(self.dot)))
         # White paper in dark notebooks too; a picture that is too large is moved, not shrunk until nobody can read it.
         svg = self.svg[self.svg.index("<svg") :]
         return f'<div style="overflow:auto;max-height:90vh;background:#ffffff">{svg}</div>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...base.figures import axes_or_new, plain_frame
@@ -26,6 +26,7 @@ def learning_curves(history: Any, name: str = "loss", ax: Any = None) -> Any:
         The axes.
 
     Raises:
+        TypeError: `history` is neither.
         ValueError: there is no epoch yet, or no such entry.
         ImportError: matplotlib is not installed.
 
@@ -36,6 +37,11 @@ def learning_curves(history: Any, name: str = "loss", ax: Any = None) -> Any:
         'loss'
     """
     epochs = getattr(history, "epochs", history)
+    if not isinstance(epochs, Sequence) or not all(isinstance(row, Mapping) for row in epochs):
+        raise TypeError(
+            "learning_curves takes the history that nn.fit returns, or a list of dictionaries with an entry 'epoch', "
+            f"not {type(history).__name__}{at_line(user_line())}"
+        )
     names = list(dict.fromkeys(key.removeprefix("val_") for row in epochs for key in row))
     if name not in names:
         known = f"it has {', '.join(map(repr, names))}" if names else "it has no epoch yet"

@@ -101,14 +101,14 @@ def _directions(middle: Any, directions: tuple[Any, Any] | None, seed: int) -> t
 
 
 def taylor(
-    f: Callable[..., Any], x: float, orders: Sequence[int] = (1, 2, 4, 8), *, span: float = 1.0, ax: Any = None
+    f: Callable[..., Any], x: float, orders: int | Sequence[int] = (1, 2, 4, 8), *, span: float = 1.0, ax: Any = None
 ) -> Any:
     """Draw a function of a number and its Taylor polynomials at a point.
 
     Args:
         f: a function of a number, which takes arrays as well, element by element.
         x: the point.
-        orders: orders of the polynomials.
+        orders: orders of the polynomials, or one of them.
         span: how far the picture reaches to both sides.
         ax: axes of matplotlib to draw in; those of a new figure by default.
 
@@ -127,10 +127,10 @@ def taylor(
         ['sin', 'order 1', 'order 3']
     """
     check_function(f, "plots.taylor")
+    orders = (orders,) if isinstance(orders, int) else tuple(orders)
     if not span > 0 or not orders or min(orders) < 0:
         raise ValueError(
-            f"plots.taylor takes orders from 0 and a positive span, not {tuple(orders)} and {span}"
-            + at_line(user_line())
+            f"plots.taylor takes orders from 0 and a positive span, not {orders} and {span}" + at_line(user_line())
         )
     coefficients = [np.asarray(c) for c in taylor_coefficients(f, float(x), 1.0, max(orders))]
     if coefficients[0].shape != ():
@@ -147,7 +147,7 @@ def taylor(
     for order, color in zip(orders, _COLORS * (1 + len(orders) // len(_COLORS)), strict=False):
         polynomial = np.polynomial.polynomial.polyval(steps, coefficients[: order + 1])
         ax.plot(x + steps, polynomial, color=color, linewidth=1.2, label=f"order {order}")
-    ax.plot(x, coefficients[0], "o", color="black", markersize=5)
+    ax.plot(x, coefficients[0], "o", color=ax.xaxis.label.get_color(), markersize=5)
     finite = values[np.isfinite(values)]
     if finite.size:
         # Polynomials leave the picture where they leave the function.
