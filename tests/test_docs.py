@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import runpy
 import sys
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     # A block may write files, or draw.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    # A page lists what was traced again; other tests in this process are not on it.
+    monkeypatch.setattr("ftrans.api.retraces._log", deque())
     blocks = blocks_of(page)
     runner = Runner(blocks)
     for block in blocks:

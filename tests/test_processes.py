@@ -34,7 +34,7 @@ CHECKS = [
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """What two processes have found in all checks."""
-    return processes.together(CHECKS, limit=150, CHECK_DIRECTORY=str(tmp_path_factory.mktemp("training")))
+    return processes.together(CHECKS, limit=400, CHECK_DIRECTORY=str(tmp_path_factory.mktemp("training")))
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -288,7 +288,7 @@ def test_unclear_calls_are_errors(call: str, of: str) -> None:
 
 
 def test_names_of_torch_that_are_elsewhere_are_explained() -> None:
-    with pytest.raises(AttributeError, match=r"write nn\.save or pickle"):
+    with pytest.raises(AttributeError, match=r"write nn\.save\(path, model\.state_dict\(\)\), the path first"):
         autograd.save  # noqa: B018
     with pytest.raises(TypeError, match="cannot be put on 'cuda'"):
         autograd.zeros(2, device="cuda")

@@ -194,7 +194,12 @@ class Derivative:
                 # Residuals that the linear program does not use are not computed.
                 known.setdefault(atom, Tracer(builder, atom if isinstance(atom, Const) else literal(0, atom.type)))
             cotangents = inline(linear, [*(known[a] for a in residuals), *inputs[given:]])
-            return simplify(builder.finish(cotangents, f"pull({self.program.name})")), in_active
+            composed = builder.finish(cotangents, f"pull({self.program.name})")
+        return simplify(self._with_lines_of_its_own(composed)), in_active
+
+    def _with_lines_of_its_own(self, composed: Program) -> Program:
+        """A backward with those lines of the user that it belongs to."""
+        return composed
 
 
 class OfCall(Derivative):
@@ -215,10 +220,9 @@ class OfCall(Derivative):
         self.outputs = tuple(j for j in range(len(program.outputs)) if given[count + j] in used)
         self.kept_count = len(self.inputs) + len(self.outputs) + len(masks)
 
-    def _composed(self, present: Flags, from_results: bool = True) -> tuple[Program, Flags]:
+    def _with_lines_of_its_own(self, composed: Program) -> Program:
         # The line that happens to be the first to go back through such a call is not that of all of them.
-        program, in_active = super()._composed(present, from_results)
-        return without_lines(program), in_active
+        return without_lines(composed)
 
     def _pull(self, present: Flags) -> Pull:
         count = len(self.program.inputs) + len(self.program.outputs)
