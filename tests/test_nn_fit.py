@@ -455,7 +455,7 @@ def test_in_a_notebook(monkeypatch: Any) -> None:
     assert '<progress value="0" max="4"></progress>' in page
     assert any("epoch 2/3  3/4  " in text and "samples/s" in text for text, _ in shown)
     text, page = shown[-1]
-    assert [line.split("  ")[0] for line in text.splitlines()] == ["1 lines before these", "epoch 2/3", "epoch 3/3"]
+    assert [line.split("  ")[0] for line in text.splitlines()] == ["earlier lines: 1", "epoch 2/3", "epoch 3/3"]
     assert "<progress" not in page
 
 

@@ -74,7 +74,7 @@ class Bar(Closable):
             thread = _this_thread()
             # The bars of inner loops make room for the next ones.
             is_inner = any([shown.thread == thread for shown in open_bars])
-            options: dict[str, Any] = {"file": AreaFile(), "ncols": 100} if is_in_notebook() else {}
+            options: dict[str, Any] = {"file": AreaFile(), "ncols": 80} if is_in_notebook() else {}
             screen = tqdm(total=self._total, desc=self._description or None, leave=not is_inner, miniters=1, **options)
             open_bars.append(Shown(self, thread, screen))
 

@@ -14,7 +14,7 @@ from ..base.source import at_line, user_line
 from ..core.program import Program
 from ..core.types import is_inexact
 from .dot import has_graphviz, render, require_graphviz, to_dot
-from .graph import Graph, graph_of, graph_with_backward, part_of
+from .graph import Graph, graph_of, graph_with_backward, number, part_of
 
 _TEXTS = ("dot", "gv")
 _FORMATS = (*_TEXTS, "svg", "png", "pdf")
@@ -82,7 +82,7 @@ class Drawing:
         return self.dot
 
     def __repr__(self) -> str:
-        return f"<drawing of {self.graph.name}: {len(self.program.eqns)} equations>"
+        return f"<drawing of {self.graph.name}: {number(len(self.program.eqns), 'equation')}>"
 
 
 def draw(

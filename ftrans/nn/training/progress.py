@@ -145,7 +145,7 @@ class Page(Lines):
             return
         self._drawn_at = time.monotonic()
         left = self._count - len(self._lines)
-        shown = [*([f"{left:,} lines before these"] if left else []), *self._lines]
+        shown = [*([f"earlier lines: {left:,}"] if left else []), *self._lines]
         page = lines("\n".join(shown)) if shown else ""
         if current:
             current = f"epoch {self._epoch}/{self._epochs}  {current}"
