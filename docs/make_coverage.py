@@ -33,7 +33,7 @@ import ftrans.numpy.linalg  # noqa: E402
 import ftrans.scipy  # noqa: E402
 from ftrans.core.primitive import Primitive  # noqa: E402
 from ftrans.core.program import Program  # noqa: E402
-from ftrans.core.types import ArrayType, is_inexact  # noqa: E402
+from ftrans.core.types import ArrayType, is_complex, is_inexact  # noqa: E402
 from ftrans.numpy.dispatch import CONSTANT, REFUSED, TABLE  # noqa: E402
 from ftrans.spectral import limit  # noqa: E402
 
@@ -243,7 +243,9 @@ def _differentiable(names: list[str], rows: list[function_rows.Row], remark: str
     remarks = ["first derivatives only"] if all(r.order == 1 for r in rows) else []
     if all(r.asks for r in rows):
         remarks.append("shape depends on values: not under `jit`; under `vmap` if it is the same for all")
-    places = {runs_on_host(v) for v in variants if not v.asks}
+    # A precision changes nothing about where a function runs.
+    kinds = [v for r in rows if not r.asks for v in (r, *(r.with_dtype(d) for d in r.dtypes if is_complex(d)))]
+    places = {runs_on_host(v) for v in kinds}
     return Entry(
         tuple(names),
         "differentiable",
