@@ -21,6 +21,7 @@ STEPS = 8
 REFUSALS = (
     "may or may not have changed",
     "would cut it off",
+    "cannot hold a traced value",
     "cannot put traced values",
     "setting an array element with a sequence",
     "order must be 'C' or 'F'",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import array
 import cmath
+import linecache
 import math
+import re
 import struct
 import sys
 import textwrap
@@ -25,12 +27,6 @@ import ftrans as ft
 from ftrans.testing import check_grads
 
 X = np.array([1.2, 0.7])
-
-
-def assigned(x: Any) -> Any:
-    out = np.zeros(2)
-    out[0] = x[0]
-    return out
 
 
 def of_objects(x: Any) -> Any:
@@ -57,7 +53,6 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: np.float64(x[0]), "np.float64", "write x[0].astype(np.float64)"),
     (lambda x: np.arange(x[0]), "np.arange", "write ftrans.numpy.arange"),
     (of_objects, "objects.astype", "write ftrans.numpy.asarray"),
-    (assigned, "out[0]", "make the array by np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)"),
     (lambda x: brentq(lambda y: y**2 - x[0], 0.0, 2.0), "brentq", "write ftrans.scipy.optimize.brentq"),
     (lambda x: ft.grad(math.sin)(x[0]), "math.sin", "write np.sin(x[0])"),
     (lambda x: array.array("d", [x[0]]), "array.array", "return the traced value"),
@@ -80,15 +75,59 @@ def test_errors_name_one_cause_and_one_way_out(f: Callable[[Any], Any], cause: s
     assert "test_numbers_asked_for.py" in said
 
 
+TABLE = np.zeros(2)
+
+
+def into_zeros(x: Any) -> Any:
+    flux = np.zeros(len(x) + 1)
+    flux[1:] = -x
+    return flux
+
+
+def into_the_latest(x: Any) -> Any:
+    flux = np.zeros_like(x)
+    flux[0] = x[0]
+    flux = np.full((2, 2), 1.0)
+    flux[1] = x
+    return flux
+
+
+def into_a_table(x: Any) -> Any:
+    TABLE[0] = x[0]
+    return TABLE
+
+
+# What assigns to a plain array, and what the error says of the array.
+INTO_PLAIN_ARRAYS: list[tuple[Callable[[Any], Any], str, str]] = [
+    (into_zeros, "flux is a plain NumPy array, made by np.zeros(len(x) + 1) in line", "ftrans.numpy.zeros(len(x) + 1)"),
+    (into_the_latest, "made by np.full((2, 2), 1.0) in line", "Write flux = ftrans.numpy.full((2, 2), 1.0) there"),
+    (into_a_table, "TABLE is a plain NumPy array, which holds numbers", "np.zeros_like(x) of a traced x, or by ftrans"),
+]
+
+
+@pytest.mark.parametrize(("f", "cause", "instead"), INTO_PLAIN_ARRAYS, ids=[m[0].__name__ for m in INTO_PLAIN_ARRAYS])
+def test_errors_say_what_made_a_plain_array(f: Callable[[Any], Any], cause: str, instead: str) -> None:
+    with pytest.raises(TypeError) as error:
+        ft.jacobian(f)(X)
+    said = str(error.value)
+    assert cause in said
+    assert instead in said
+    assert "float()" not in said
+    number = re.search(r"in line (\d+)", said)
+    assert number is None or cause.split("made by ")[1].split(" in line")[0] in linecache.getline(
+        __file__, int(number[1])
+    )
+
+
 # Calls of SciPy by its own names, and what the error names instead.
 OF_SCIPY: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda x: cdist([[x, 1.0]], [[0.0, 0.0]])[0, 0], "write ftrans.scipy.spatial.distance.cdist,"),
-    (lambda x: spsolve(csr_array(np.eye(1)), [x])[0], "write ftrans.scipy.sparse.linalg.spsolve,"),
+    (lambda x: cdist([[x, 1.0]], [[0.0, 0.0]])[0, 0], "write `from ftrans.scipy.spatial.distance import cdist`"),
+    (lambda x: spsolve(csr_array(np.eye(1)), [x])[0], "write `from ftrans.scipy.sparse.linalg import spsolve`"),
     (lambda x: ConvexHull(np.array([[0, 0], [0, 1], [1, x]])).volume, "scipy.spatial.ConvexHull cannot .* .simplices"),
 ]
 
 
-@pytest.mark.parametrize(("f", "instead"), OF_SCIPY, ids=[m[1].split()[1] for m in OF_SCIPY])
+@pytest.mark.parametrize(("f", "instead"), OF_SCIPY, ids=[m[1].split()[-1].strip("`") for m in OF_SCIPY])
 def test_errors_name_the_traced_form_of_a_function_of_scipy(f: Callable[[Any], Any], instead: str) -> None:
     with pytest.raises(TypeError, match=instead):
         ft.grad(f)(0.7)

@@ -19,9 +19,11 @@ from ..base.source import at_line, line_of_error, of_package, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer
 from ..core.witness import ConcretizationError
+from ..numpy.number_advice import called
 from ..numpy.promotion import has_tracer
 from ..numpy.refused import REFUSED
 from ..numpy.torch_names import add_hint
+from .call import name_of
 
 _OF_OBJECT_ARRAYS = (Said.HOLDS_REFERENCES, Said.NO_LOOP, Said.OBJECT_DTYPE, Said.NOT_SUPPORTED, Said.NOT_INEXACT)
 
@@ -56,8 +58,8 @@ _OF_PACKAGES = {
 _INSTEAD_OF = {
     Said.NO_UNIT: _OF_PACKAGES["astropy"],
     Said.UNHASHABLE: (
-        "a traced value cannot be a key of a dictionary, an element of a set or an argument of a cached function: it "
-        "stands for a number, which may be another one next time. For an integer write table[int(n)], which looks at "
+        "a traced value cannot be a key of a dictionary or an element of a set: it stands for a number, which may be "
+        "another one next time. For an integer write table[int(n)], which looks at "
         "its value; in a table that is an array, ftrans.numpy.take(table, n). int() cuts off decimals: for other "
         "numbers write x in [1.0, 2.0] in place of x in {1.0, 2.0}"
     ),
@@ -115,7 +117,7 @@ def explained(error: Exception, builder: Builder) -> Exception | None:
     if isinstance(error, ConcretizationError):
         return None
     refused = builder.refused[-1][0] if builder.refused else None
-    call = _call_of_scipy(error, refused is not None)
+    call = _call_of_numba(error) or _call_of_scipy(error, refused is not None)
     if call is not None:
         return TypeError(f"{call}{_where(error)}")
     was_refused = refused is not None and (error is refused or error.__cause__ is refused)
@@ -165,8 +167,23 @@ def _met_tracer(error: Exception, was_refused: bool) -> str | None:
     said = str(error)
     if not isinstance(error, TypeError) or not any(name in said for name in _NAMES_OF_TRACER):
         return None
-    found = next((instead for text, instead in _INSTEAD_OF.items() if text in said), None)
+    found = _call_of_cache(error) if Said.UNHASHABLE in said else None
+    found = found or next((instead for text, instead in _INSTEAD_OF.items() if text in said), None)
     return f"{found} ({said.splitlines()[0].rstrip('.')})" if found is not None else None
+
+
+def _call_of_cache(error: Exception) -> str | None:
+    """What is wrong with a call of a function that keeps its results, if that is what asked for a hash."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    function = called(frame)
+    if not hasattr(function, "cache_info") or not hasattr(function, "__wrapped__"):
+        return None
+    name = name_of(function)
+    return (
+        f"{name} keeps its results by its arguments (functools.lru_cache), and a traced value cannot be looked up: it "
+        f"stands for a number, which may be another one next time. Remove the cache, or call the function without "
+        f"it, {name}.__wrapped__"
+    )
 
 
 def _add_line(error: Exception) -> None:
@@ -213,8 +230,8 @@ def _call_of_numpy(error: Exception) -> str | None:
         return None
     if module.startswith("numpy.polynomial."):
         return (
-            f"{module}.{name} cannot be applied to traced values, because NumPy's protocols do not reach it. For roots "
-            "write np.roots, for a fit np.polyfit, where coefficients begin with the highest power; or np.linalg.lstsq "
+            f"{module}.{name} cannot be applied to traced values. For roots write "
+            " np.roots, for a fit np.polyfit, where coefficients begin with the highest power; or np.linalg.lstsq "
             "with the matrix that polyvander, chebvander ... make"
         )
     public = getattr(np, name, None)
@@ -237,6 +254,21 @@ def _call_of_random(error: Exception) -> str | None:
         "it. Draw from the standard distribution and move what was drawn, as in "
         "mean + deviation * rng.standard_normal(shape). For a random order write x[rng.permutation(len(x))]"
     )
+
+
+def _call_of_numba(error: Exception) -> str | None:
+    """What is wrong with a call of a function that numba has compiled, if a traced value was among the arguments."""
+    for frame, _ in walk_tb(error.__traceback__):
+        owner = inspect.getargvalues(frame).locals.get("self")
+        if type(owner).__module__.startswith("numba.") and _name_and_arguments(frame)[1]:
+            python = getattr(owner, "py_func", None)
+            name = getattr(python or owner, "__name__", "the function")
+            instead = f"call {name}.py_func" if callable(python) else "remove the decorator"
+            return (
+                f"{name} is compiled by numba, whose code takes numbers and no traced values: {instead}, or call "
+                "ftrans.patch(__name__) before, which runs the Python that numba has compiled"
+            )
+    return None
 
 
 def _frames_within(package: str, error: Exception, below: tuple[str, ...]) -> list[FrameType]:
@@ -295,12 +327,26 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     if name.startswith("scipy.fft.") and hasattr(np.fft, name.rpartition(".")[2]):
         instead = name.replace("scipy", "numpy")
     advice = REFUSED.get(name) or (
-        f"write {instead}, which can be traced"
+        _import_of(instead)
         if instead is not None
         else "ftrans.scipy has no such function; compose it from functions of NumPy, give it a rule by ft.custom_vjp, "
         "or apply it to values outside of the traced function"
     )
-    return f"{name} cannot be applied to traced values, because NumPy's protocols do not reach it: {advice}"
+    return f"{name} cannot be applied to traced values: {advice}"
+
+
+def _import_of(name: str) -> str:
+    """What to write for a function, or a method of an object, that can be traced: where to import it from."""
+    if not name.startswith("ftrans."):
+        return f"write {name}, which can be traced"
+    package, _, what = name.rpartition(".")
+    if package.removeprefix("ftrans.") not in sys.modules:
+        # A method comes with its object.
+        package, _, what = package.rpartition(".")
+    return (
+        f"write `from {package} import {what}`, or call ftrans.patch(__name__) before, which does so for all that this "
+        "file takes from SciPy"
+    )
 
 
 def _public_path(module: str) -> list[str]:

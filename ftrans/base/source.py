@@ -35,7 +35,7 @@ _PACKAGES = {
     **{
         os.path.join(folder, name) + os.sep: name
         for folder in _FOLDERS
-        for name in ("astropy", "jax", "matplotlib", "pandas", "scipy", "torch", "xarray")
+        for name in ("astropy", "jax", "matplotlib", "numba", "pandas", "scipy", "torch", "xarray")
     },
 }
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep

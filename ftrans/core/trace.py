@@ -250,8 +250,8 @@ def leak_error(tracer: Tracer) -> TracerLeak:
     where = f"made at {made.describe()}" if made is not None else "an argument of the traced function"
     return TracerLeak(
         f"a traced value ({tracer.type}, {where}) was used after the function that made it had returned; "
-        "it stands for a value only while that function is traced. Return it from the function instead of storing it"
-        + at_line(user_line())
+        "it stands for a value only while that function is traced. Return it from the function instead of storing it, "
+        "and clear what was stored" + at_line(user_line())
     )
 
 

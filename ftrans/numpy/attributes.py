@@ -31,6 +31,8 @@ class MissingAttribute(AttributeError):
                 f"numpy.ndarray.{self.name} has no meaning for a traced value ({self._type}), which has no memory of "
                 "its own, or no rule in ftrans; return the value from the traced function, and ask the array"
             )
+            if self.name == "tobytes":
+                said += ". If the bytes are the key of a cache, remove the cache"
         else:
             said = f"a traced value ({self._type}) has no attribute {self.name!r}{_instead(self.name)}"
         return f"{said}{at_line(self._line)}"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import os
 import sys
+import textwrap
 from itertools import takewhile
 from types import FrameType, ModuleType
 from typing import Any
@@ -21,6 +23,7 @@ from ..base.source import Line, of_package
 from ..core.trace import Tracer
 from .dispatch import ENTERED_LATER, TABLE
 
+_MAKERS = {"empty", "full", "ones", "zeros"}
 _ASARRAY = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "require"}
 # What to write for functions of `math` and `cmath` that have another name elsewhere, or mean something else there.
 _OF_MATH = {
@@ -50,11 +53,6 @@ def advice(line: Line | None) -> tuple[str, str]:
         return f"The package {package} asks for it", f'before, call ftrans.patch("{package}"), so that it need not'
     if is_within_vectorize(sys._getframe(1)):
         return "np.vectorize with otypes= makes numbers of results", "write ftrans.numpy.vectorize"
-    if assigns_element(frame):
-        return (
-            f"{line.expression or 'the target'} is an element of a plain NumPy array, which holds numbers",
-            "make the array by np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)",
-        )
     if _is_text_with_percent(line.expression):
         return "% of a text asks for it", 'write an f-string, as in print(f"{x:.3f}")'
     call = _call(line.expression)
@@ -68,6 +66,68 @@ def advice(line: Line | None) -> tuple[str, str]:
         # It may have been imported by another name.
         name = f"{function.__module__}.{function.__name__}"
     return f"{name} asks for it", _instead(name, function, call, frame)
+
+
+def called(frame: FrameType) -> Any:
+    """The object that the expression calls at which a frame is; None if it is not found by its name."""
+    call = _call(Line(frame.f_code, frame.f_lasti).expression)
+    if call is None:
+        return None
+    owner = _looked_up(call.func.value, frame) if isinstance(call.func, ast.Attribute) else None
+    return (
+        inspect.getattr_static(owner, call.func.attr, None)
+        if owner is not None and isinstance(call.func, ast.Attribute)
+        else _looked_up(call.func, frame)
+    )
+
+
+def advice_to_assign(line: Line | None) -> str | None:
+    """What is wrong with an assignment to an element of a plain array, and what to write; None if none runs.
+
+    Args:
+        line: the user's line.
+    """
+    frame = _frame_of(line)
+    if line is None or frame is None or _installed_package(frame) is not None or not assigns_element(frame):
+        return None
+    target = _parsed(line.expression)
+    owner = target.value if isinstance(target, ast.Subscript) else None
+    name = "the target" if owner is None else ast.unparse(owner)
+    made = _made_at(owner.id, line, frame) if isinstance(owner, ast.Name) else None
+    if made is None:
+        return (
+            f"{name} is a plain NumPy array, which holds numbers and cannot hold a traced value; make it by "
+            "np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)"
+        )
+    number, call = made
+    function = _looked_up(call.func, frame)
+    own = getattr(function, "__name__", "zeros")
+    arguments = ", ".join(map(ast.unparse, [*call.args, *call.keywords]))
+    return (
+        f"{name} is a plain NumPy array, made by {ast.unparse(call)} in line {number}: it holds numbers and cannot "
+        f"hold a traced value. Write {name} = ftrans.numpy.{own}({arguments}) there"
+    )
+
+
+def _made_at(name: str, line: Line, frame: FrameType) -> tuple[int, ast.Call] | None:
+    """Where a function made an array last, above a line: the number of the line, and the call of NumPy that made it."""
+    try:
+        lines, first = inspect.getsourcelines(line.code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    found: tuple[int, ast.Call] | None = None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            continue
+        number = first + node.lineno - 1
+        if number <= line.number and (found is None or number > found[0]):
+            if not isinstance(node.value, ast.Call):
+                return None
+            found = number, node.value
+    function = None if found is None else _looked_up(found[1].func, frame)
+    is_maker = getattr(function, "__module__", None) == "numpy" and getattr(function, "__name__", "") in _MAKERS
+    return found if is_maker else None
 
 
 def _instead(name: str, function: Any, call: ast.Call, frame: FrameType) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..base.source import at_line, user_line
-from ..core.trace import Tracer
+from ..core.trace import Tracer, leak_error
 from ..core.witness import ConcretizationError, concretize, constant_of, refuse
 from .dispatch import TABLE
 from .indexing import getitem
-from .number_advice import advice
+from .number_advice import advice, advice_to_assign
 from .promotion import asarray, cast
 from .views import Flat, view_of
 
@@ -26,8 +26,8 @@ def to_bool(self: Tracer) -> bool:
     """`bool(x)`."""
     if self.size != 1:
         raise ValueError(
-            f"the truth value of a traced array with {self.size} elements is ambiguous; use .any() or .all()"
-            + at_line(user_line())
+            f"the truth value of a traced array with {self.size} elements is ambiguous; use .any() or .all(), or "
+            "np.where(condition, a, b) to choose for each element" + at_line(user_line())
         )
     nonzero = self if self.dtype.kind == "b" else self != 0
     return bool(concretize(nonzero, "a Python branch on"))
@@ -65,18 +65,20 @@ def to_int(self: Tracer) -> int:
 
 def to_float(self: Tracer, target: str = "float", of_each: bool = False) -> float:
     """`float(x)`, or of each element, which is an error unless `x` depends on no argument of the trace."""
+    if not self.builder.is_open:
+        raise leak_error(self)
     known = constant_of(self)
     if known is not None:
         return float(known) if target == "float" else complex(known)  # type: ignore[return-value]
     line = user_line()
-    cause, instead = advice(line)
-    raise refuse(
-        TypeError(
+    said = advice_to_assign(line)
+    if said is None:
+        cause, instead = advice(line)
+        said = (
             f"{target}() of a traced value ({self.type}) would cut it off from its derivative"
-            f"{'. ' + cause if cause else ''}; {instead}{at_line(line)}"
-        ),
-        as_plain=self.size != 1 and not of_each,
-    )
+            f"{'. ' + cause if cause else ''}; {instead}"
+        )
+    raise refuse(TypeError(f"{said}{at_line(line)}"), as_plain=self.size != 1 and not of_each)
 
 
 def to_complex(self: Tracer) -> complex:
