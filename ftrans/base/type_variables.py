@@ -7,7 +7,18 @@ face.  That it is called on traced values is nobody's business but ours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeAlias, TypeVar, TypeVarTuple, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    TypeVarTuple,
+    overload,
+)
 
 import numpy as np
 
@@ -29,6 +40,14 @@ Array: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Scalar]]
 Number: TypeAlias = float | complex | np.generic
 # A value that is returned in the type that it came in.
 Value = TypeVar("Value")
+
+# What a dataset, a sampler or a loader gives, one after the other: `Dataset[tuple[Tensor, int]]`, or `Dataset` alone.
+if TYPE_CHECKING:
+    import typing_extensions
+
+    Sample = typing_extensions.TypeVar("Sample", covariant=True, default=Any)
+else:
+    Sample = TypeVar("Sample", covariant=True)
 
 
 class _Unknown:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ftrans import nn
 from ftrans.nn import functional as F
 from ftrans.nn import optim
-from ftrans.nn.data import DataLoader, TensorDataset
+from ftrans.nn.data import DataLoader, Dataset, TensorDataset
 
 Array = NDArray[np.float32]
 
@@ -28,6 +28,26 @@ class Regression(nn.Module):
 
     def forward(self, x: Array) -> Any:
         return self.scale * self.output(self.dropout(F.relu(self.norm(self.hidden(x)))))
+
+
+class Samples(Dataset[tuple[Array, int]]):
+    """A dataset whose samples have a type."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> tuple[Array, int]:
+        return np.full(3, index, np.float32), index
+
+
+class Squares(Dataset):
+    """One whose samples are anything."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        return index**2
 
 
 def squared_error(model: Regression, x: Array, y: Array) -> Any:
@@ -90,6 +110,9 @@ def main() -> None:
     loader = DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)
     for batch in loader:
         assert len(batch) == 2
+    typed: DataLoader[tuple[Array, Array]] = DataLoader(Samples(), batch_size=2)
+    assert [labels.tolist() for _, labels in typed] == [[0, 1], [2, 3]]
+    assert [sample.tolist() for sample in DataLoader(Squares(), batch_size=4)] == [[0, 1, 4, 9]]
     history = nn.fit(model, nn.batches(x, y, batch_size=8), loss=F.mse_loss, optimizer=optimizer)
     assert_type(history, nn.History)
     assert len(history) == 1

@@ -12,17 +12,18 @@ import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from ...autograd.tensor import Tensor
 from ...base.source import at_line, user_line
+from ...base.type_variables import Sample
 from ..modules.loading import as_numpy
 from .seeds import Randomness, generator_for
 
 
-class Dataset:
+class Dataset(Generic[Sample]):
     """Base class of datasets whose samples have an index: override `__getitem__` and `__len__`.
 
     A dataset that fetches many samples at once faster than one by one also defines `__getitems__(indices)`, which
@@ -42,14 +43,14 @@ class Dataset:
         [8 9] [64 81]
     """
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Sample:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__{at_line(user_line())}")
 
     def __add__(self, other: Any) -> ConcatDataset:
         return ConcatDataset([self, other])
 
 
-class IterableDataset:
+class IterableDataset(Generic[Sample]):
     """Base class of datasets whose samples come one after another: override `__iter__`.
 
     In a loader with several workers each of them iterates a copy; `get_worker_info` tells a copy which samples are its
@@ -64,7 +65,7 @@ class IterableDataset:
         [[1, 3], [5]]
     """
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Sample]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__{at_line(user_line())}")
 
     def __add__(self, other: Any) -> ChainDataset:
@@ -81,7 +82,7 @@ def is_iterable_style(dataset: Any) -> bool:
     return any(base.__name__ == "IterableDataset" for base in type(dataset).__mro__)
 
 
-class TensorDataset(Dataset):
+class TensorDataset(Dataset[tuple[Any, ...]]):
     """Arrays of equal length: sample `i` is the tuple of their rows `i`.
 
     Args:

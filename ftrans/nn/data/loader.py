@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ...autograd.tensor import Tensor
 from ...base import tree
 from ...base.cell import concrete
 from ...base.source import at_line, user_line
+from ...base.type_variables import Sample
 from ...xla import accelerator, put_on_device
 from .collate import default_collate, default_convert, is_array
 from .fetching import Recipe, batches_of, fetch
@@ -27,7 +28,7 @@ from .seeds import Randomness, generator_for, restore_states, states_of
 _AHEAD = 2
 
 
-class DataLoader:
+class DataLoader(Generic[Sample]):
     """Iterate over a dataset in batches, in a new random order each epoch if wanted; with the arguments of torch.
 
     Args:

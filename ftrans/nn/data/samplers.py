@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from ...base.source import at_line, user_line
+from ...base.type_variables import Sample
 from ...xla import this_process
 from .seeds import Randomness, generator_for
 
 
-class Sampler:
+class Sampler(Generic[Sample]):
     """Base class of samplers: override `__iter__`, which gives indices, and `__len__`.
 
     A sampler with a state of its own, beside a `generator`, defines `state_dict` and `load_state_dict`, which a loader
@@ -38,7 +39,7 @@ class Sampler:
         [[30, 20], [10]]
     """
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Sample]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__{at_line(user_line())}")
 
 
