@@ -14,7 +14,7 @@ from ..base.cell import Eager
 from ..base.contexts import in_own_context
 from ..base.foreign_arrays import ForeignArrays
 from ..base.lookalikes import lookalike
-from ..base.names import printable
+from ..base.names import name_of
 from ..base.observe import current_observer, reported
 from ..base.source import at_line, user_line
 from ..base.type_questions import is_plain
@@ -262,15 +262,6 @@ def _auxiliary(aux: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
         )
 
     return traced, rebuild
-
-
-def name_of(f: Callable[..., Any]) -> str:
-    """A name to print for a function."""
-    name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
-    owner = getattr(f, "__self__", None)
-    # For a class method, such as `apply` of a Function, the name of the class is more useful.
-    name = f"{owner.__name__}.{name}" if isinstance(owner, type) else name
-    return "lambda" if name == "<lambda>" else printable(str(name))
 
 
 def named(wrapped: Callable[..., Any], f: Callable[..., Any], transformation: str) -> Callable[..., Any]:

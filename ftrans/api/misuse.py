@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import numpy as namespace
 from ..base.foreign import Said
+from ..base.names import name_of
 from ..base.source import at_line, line_of_error, of_package, user_line
 from ..base.type_questions import is_plain
 from ..core.trace import Builder, Tracer
@@ -23,7 +24,6 @@ from ..numpy.number_advice import called
 from ..numpy.promotion import has_tracer
 from ..numpy.refused import REFUSED
 from ..numpy.torch_names import add_hint
-from .call import name_of
 
 _OF_OBJECT_ARRAYS = (Said.HOLDS_REFERENCES, Said.NO_LOOP, Said.OBJECT_DTYPE, Said.NOT_SUPPORTED, Said.NOT_INEXACT)
 

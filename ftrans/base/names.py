@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import keyword
 import unicodedata
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 
 class Names(dict[Hashable, str]):
@@ -47,3 +48,12 @@ def printable(name: str) -> str:
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def name_of(f: Callable[..., Any]) -> str:
+    """A name to print for a function."""
+    name = getattr(f, "__name__", None) or getattr(getattr(f, "func", None), "__name__", None) or type(f).__name__
+    owner = getattr(f, "__self__", None)
+    # For a class method, such as `apply` of a Function, the name of the class is more useful.
+    name = f"{owner.__name__}.{name}" if isinstance(owner, type) else name
+    return "lambda" if name == "<lambda>" else printable(str(name))
