@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -100,6 +101,29 @@ def test_each_trace_warns_once() -> None:
         assert len(caught) == 1
         f(np.ones(4))
         assert len(caught) == 2
+
+
+def test_draws_of_other_threads_do_not_warn() -> None:
+    asked, drawn, is_done = threading.Event(), threading.Event(), threading.Event()
+
+    def load() -> None:
+        asked.wait(60)
+        np.random.normal()
+        drawn.set()
+        is_done.wait(60)
+
+    def f(x: Any) -> Any:
+        asked.set()
+        drawn.wait(60)
+        return 2 * x
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        ft.jit(f)(X)
+    finally:
+        is_done.set()
+        thread.join()
 
 
 def test_what_is_drawn_outside_or_anew_does_not_warn() -> None:

@@ -11,6 +11,7 @@ import dis
 import functools
 import os
 import random
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -57,17 +58,22 @@ class Draws:
         self._sources = [_Source(x, name, _state(x)) for x, name in owners.values()]
 
     def warn(self) -> None:
-        """Warn if a number was drawn since.  Another thread may have drawn it."""
-        source = next((s for s in self._sources if not _is_same(s.state, _state(s.owner))), None)
-        if source is not None:
-            line = _line_of(source.owner, self._functions) or user_line()
+        """Warn if a number was drawn since."""
+        for source in self._sources:
+            if _is_same(source.state, _state(source.owner)):
+                continue
+            line = _line_of(source.owner, self._functions)
+            if line is None and threading.active_count() > 1:
+                # Another thread may have drawn it, such as one that loads data.
+                continue
             warn_at(
-                line,
+                line or user_line(),
                 f"{name_of(self._functions[0])} is compiled, so every later call uses the same random numbers from "
                 f"{source.name}. Draw them outside and pass them as an argument, or pass a key and write "
                 "ftrans.nn.random.normal(key, shape). If they are meant to stay the same, draw them once outside",
                 RuntimeWarning,
             )
+            return
 
 
 def _state(owner: Any) -> Any:
