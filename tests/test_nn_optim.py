@@ -417,3 +417,27 @@ def test_mistakes(name: str) -> None:
     with pytest.raises(error, match=message) as caught:
         call()
     assert "test_nn_optim.py" in str(caught.value)
+
+
+def test_a_momentum_that_is_switched_on_later() -> None:
+    def trained(switch: Any, step: Any) -> Any:
+        nn.manual_seed(0)
+        model = nn.Linear(2, 1)
+        optimizer = nn.optim.SGD(model.parameters(), lr=0.1)
+        step(model, optimizer)
+        optimizer.param_groups[0]["momentum"] = 0.9
+        switch(optimizer)
+        for _ in range(2):
+            step(model, optimizer)
+        return model.weight.value
+
+    def step(model: Any, optimizer: Any) -> None:
+        optimizer.step(nn.grad(lambda model: ((model(np.ones((3, 2), np.float32)) - 1) ** 2).mean())(model))
+
+    # With the momentum from the start, torch and ftrans begin with the first gradient, too.
+    expected = trained(lambda optimizer: None, step)
+    np.testing.assert_allclose(trained(lambda optimizer: optimizer.complete(), nn.jit(step)), expected, rtol=1e-5)
+    with pytest.raises(
+        RuntimeError, match=r"SGD has no momentum_buffer\.weight yet.*before it, call optimizer\.complete"
+    ):
+        trained(lambda optimizer: None, nn.jit(step))

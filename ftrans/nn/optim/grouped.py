@@ -383,6 +383,7 @@ class GroupedOptimizer(Optimizer):
         return plan
 
     def _new_plan(self, given: set[str]) -> Plan:
+        self._complete_switched_on()
         layouts, writes = [], []
         reads: list[Any] = []
         for number, group in enumerate(self.param_groups):
@@ -410,6 +411,19 @@ class GroupedOptimizer(Optimizer):
         if any(
             p.grad is not None for group in self.param_groups for path, p in _pairs(group) if path not in self.paths
         ):
+            self.complete()
+
+    def _complete_switched_on(self) -> None:
+        """Make the state for what has been switched on since the optimizer was made, such as a momentum."""
+        names = [f"{slot}.{path}" for g in self.param_groups for path, _ in self._trained(g) for slot in self._slots(g)]
+        missing = [name for name in names if name not in self.state]
+        if missing and current_builder() is not None:
+            raise RuntimeError(
+                f"{type(self).__name__} has no {missing[0]} yet, since what it is for, such as a momentum, was "
+                "switched on after the optimizer was made, and a compiled step cannot add it; before it, call "
+                "optimizer.complete()" + at_line(user_line())
+            )
+        if missing:
             self.complete()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
