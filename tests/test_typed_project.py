@@ -61,3 +61,8 @@ def test_type_checkers_know_the_functions_of_tensors():
     )
     elsewhere = {"autograd", "bfloat16", "distributions", "nn", "optim", "utils"}
     assert set(exported) == {*FUNCTIONS, *DTYPES, *CONSTANTS} | elsewhere
+
+
+def test_type_checkers_know_all_layers():
+    files = (vars(ft.nn.layers)[path.stem] for path in Path(ft.nn.layers.__file__).parent.glob("[a-z]*.py"))
+    assert {name for file in files for name in getattr(file, "__all__", ())} == {*ft.nn.layers.__all__}
