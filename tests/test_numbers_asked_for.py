@@ -53,7 +53,7 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda x: np.float64(x[0]), "np.float64", "write x[0].astype(np.float64)"),
     (lambda x: np.arange(x[0]), "np.arange", "write ftrans.numpy.arange"),
     (of_objects, "objects.astype", "write ftrans.numpy.asarray"),
-    (lambda x: brentq(lambda y: y**2 - x[0], 0.0, 2.0), "brentq", "write ftrans.scipy.optimize.brentq"),
+    (lambda x: brentq(lambda y: y**2 - x[0], 0.0, 2.0), "brentq", "write `from ftrans.scipy.optimize import brentq`"),
     (lambda x: ft.grad(math.sin)(x[0]), "math.sin", "write np.sin(x[0])"),
     (lambda x: array.array("d", [x[0]]), "array.array", "return the traced value"),
     (lambda x: struct.pack("d", x[0]), "struct.pack", "return the traced value"),

@@ -159,7 +159,8 @@ def _instead_of_scipy(function: Any, module: str, own: str) -> str:
         enter()
     if function not in TABLE:
         return "give the call a rule by ftrans.custom_vjp, or call it by ftrans.black_box, without a derivative"
-    return f"write ftrans.{'.'.join(takewhile(lambda part: not part.startswith('_'), parts))}.{own}"
+    package = ".".join(takewhile(lambda part: not part.startswith("_"), parts))
+    return f"write `from ftrans.{package} import {own}`"
 
 
 def _instead_of_math(name: str, own: str, arguments: list[str], is_complex: bool) -> str:
