@@ -30,6 +30,12 @@ SEARCHES = {
     "save a model": "how_to/save_model",
     "train": "training",
     "custom gradient": "custom_derivatives",
+    "hessian vector": "how_to/large_hessian",
+    "per sample gradient": "how_to/per_sample",
+    "scipy optimize minimize gradient": "how_to/scipy_solver",
+    "has no attribute backward": "define_by_run",
+    "ode parameters": "tutorials/network",
+    "save checkpoint": "how_to/save_model",
 }
 # Whether what is drawn in a picture stands out: the share of its points that have a contrast of 4.5 with the paper,
 # which is its most frequent colour.
