@@ -217,7 +217,7 @@ def test_questions_and_refusals_of_traced_arrays() -> None:
         return a.sum()
 
     assert ft.grad(f)(X).tolist() == [1.0] * 5
-    with pytest.raises(TypeError, match=r"ftrans\.scipy\.sparse\.csr_array"):
+    with pytest.raises(TypeError, match=r"(?s)ftrans\.scipy\.sparse\b.*csr_array"):
         ft.grad(lambda x: scipy.sparse.csr_array((x, (ROWS, COLS))).sum())(X)
     with pytest.raises(TypeError, match="must be known, but the indices are traced"):
         ft.trace(lambda i: sparse.csr_array((X, (i, COLS))).sum())(ROWS)

@@ -20,7 +20,8 @@ from ftrans.scipy.sparse import linalg
 
 RNG = np.random.default_rng(0)
 N = 8
-ROWS, COLS = (np.concatenate([i, np.arange(N)]) for i in np.nonzero(RNG.random((N, N)) < 0.3))
+# Of the type that spsolve_triangular of SciPy 1.16 asks for.
+ROWS, COLS = (np.concatenate([i, np.arange(N)]).astype(np.int32) for i in np.nonzero(RNG.random((N, N)) < 0.3))
 DATA = np.concatenate([RNG.normal(size=ROWS.size - N), 4 + RNG.random(N)])
 B, MANY = RNG.normal(size=N), RNG.normal(size=(N, 3))
 PLAIN = scipy.sparse.csc_array((DATA, (ROWS, COLS)), shape=(N, N))
