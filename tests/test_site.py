@@ -82,6 +82,15 @@ def test_the_reference_has_every_public_name() -> None:
         assert listed.get(module, set()) <= set(public.__all__), module
 
 
+def test_the_overview_has_every_name() -> None:
+    named = set(
+        re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", (DOCS / "reference" / "overview.md").read_text())))
+    )
+    for module in ("ftrans", "ftrans.debug", "ftrans.testing"):
+        missing = set(importlib.import_module(module).__all__) - named
+        assert not missing, f"{module}: {sorted(missing)}"
+
+
 @pytest.mark.skipif(not tables.whole, reason="takes minutes: make docs builds the site")
 def test_the_site_builds_without_warnings() -> None:
     pytest.importorskip("sphinx")

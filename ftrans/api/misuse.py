@@ -329,8 +329,8 @@ def _call_of_scipy(error: Exception, asked: bool) -> str | None:
     advice = REFUSED.get(name) or (
         _import_of(instead)
         if instead is not None
-        else "ftrans.scipy has no such function; compose it from functions of NumPy, give it a rule by ft.custom_vjp, "
-        "or apply it to values outside of the traced function"
+        else "ftrans.scipy has no such function; compose it from functions of NumPy, call it in the forward method of "
+        "an ft.autograd.Function, or apply it to values outside of the traced function"
     )
     return f"{name} cannot be applied to traced values: {advice}"
 

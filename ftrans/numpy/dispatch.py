@@ -1,7 +1,7 @@
 """The table of the functions of NumPy and SciPy that have a traced form, and the public forms of those.
 
-`implements(np.f)` enters a function in the table; what it returns is the public `ftrans.numpy.f`, which calls NumPy
-itself when no tracer is among its arguments.
+`implements(np.f)` enters a function in the table; what it returns is its public form in `ftrans.numpy`, which calls
+NumPy itself when no tracer is among its arguments.
 """
 
 from __future__ import annotations

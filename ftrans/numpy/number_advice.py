@@ -158,7 +158,7 @@ def _instead_of_scipy(function: Any, module: str, own: str) -> str:
     if enter is not None:
         enter()
     if function not in TABLE:
-        return "give the call a rule by ftrans.custom_vjp, or call it by ftrans.black_box, without a derivative"
+        return "call it in the forward method of an ftrans.autograd.Function, which gets plain values"
     package = ".".join(takewhile(lambda part: not part.startswith("_"), parts))
     return f"write `from ftrans.{package} import {own}`"
 

@@ -205,7 +205,7 @@ def _name_of(package: Any) -> str:
         raise TypeError(
             f"{package!r} is compiled, so it has no Python code to be patched. Patch the code that calls it, by "
             "ft.patch(__name__) where that is your own: there, functions of math, cmath, NumPy and SciPy take traced "
-            "values. Other compiled ones need a rule: ftrans.custom_vjp, or ftrans.black_box without a derivative"
+            "values. Call other compiled ones in the forward method of an ftrans.autograd.Function"
             + at_line(user_line())
         )
     return package
