@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 import ftrans as ft
+from ftrans.core.program import literal
+from ftrans.core.types import ArrayType
 
 INF, NAN = math.inf, math.nan
 PI = math.pi
@@ -429,6 +431,13 @@ def test_compiled(group: str) -> None:
     found = ft.jit(lambda points: [derivatives(row, *p) for row, p in zip(rows, points, strict=True)])(points)
     for row, derived, (_, t) in zip(rows, found, points, strict=True):
         check(row, derived, t)
+
+
+def test_a_constant_of_one_element_is_its_number() -> None:
+    # Choices are found by zeros that are numbers; an equal array that was met before must not stand for them.
+    type = ArrayType((1,) * 7, np.dtype(float))
+    assert literal(np.zeros(type.shape), type) is literal(0.0, type)
+    assert literal(0.0, type).is_splat
 
 
 # Third derivatives, which meet the corners of the second ones

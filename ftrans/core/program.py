@@ -98,7 +98,10 @@ def literal(value: Any, type: ArrayType) -> Const:
     if const is None:
         if len(_literals) > _MOST_LITERALS:
             _literals.clear()
-        if array.ndim:
+        if array.size == 1:
+            # Its bytes are those of the number, which may be asked for later.
+            array = array.reshape(())
+        elif array.ndim:
             array = array.copy()
             array.flags.writeable = False
         const = _literals.setdefault(key, Const(array[()], type))
