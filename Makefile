@@ -13,7 +13,7 @@ PORT ?= 8000
 TORCH ?= torch==2.13.0
 
 # What `make test-matrix` pins: the lower ends of the dependencies in pyproject.toml, and the newest JAX.
-OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* scipy==1.16.* optree==0.14.0
+OLDEST := jax==0.10.0 jaxlib==0.10.0 numpy==2.0.* scipy==1.17.* optree==0.14.0
 NEWEST := jax==0.12.*
 PYTHON_OLDEST ?= $(call interpreter,3.11)
 PYTHON_NEWEST ?= $(or $(call interpreter,3.14),$(call interpreter,3.13))

@@ -128,6 +128,8 @@ def test_plots_are_shown_in_notebooks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     before = pyplot.get_backend()
     pyplot.switch_backend("agg")
+    # What tests before have left.
+    pyplot.close("all")
     plots.taylor(np.sin, 0.3, 3)
     assert not pyplot.get_fignums()
     monkeypatch.setattr("ftrans.base.figures.is_in_notebook", lambda: True)

@@ -223,13 +223,13 @@ def _check_chunk_size(chunk_size: object) -> None:
         raise ValueError(f"chunk_size must be a positive integer or None, not {chunk_size!r}{at_line(user_line())}")
 
 
-def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "jacobian") -> None:
+def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "Jacobian") -> None:
     """Raise: one matrix of complex numbers does not say how complex results move with complex arguments.
 
     Raises:
         TypeError: always.
     """
-    what = "forward mode with complex arguments" if forward else "reverse mode with complex results"
+    mode = "forward mode with complex arguments" if forward else "reverse mode with complex results"
     other = "reverse" if forward else "forward"
     way = f'use mode="{other}"'
     if both:
@@ -238,7 +238,7 @@ def _refuse_complex(f: Function, forward: bool, both: bool, what: str = "jacobia
             "or use jvp and vjp"
         )
     raise TypeError(
-        f"the {what} of {name_of(f)} by {what} would lose half of the derivative; {way}{at_line(user_line())}"
+        f"the {what} of {name_of(f)} by {mode} would lose half of the derivative; {way}{at_line(user_line())}"
     )
 
 
@@ -418,7 +418,7 @@ def _check_second(chosen: Arguments, traced: Traced, f: Function, holomorphic: b
     if holomorphic:
         require_complex(chosen, traced, f, "hessian")
     elif any(is_complex(type.dtype) for type in chosen.types):
-        _refuse_complex(f, forward=True, both=True, what="hessian")
+        _refuse_complex(f, forward=True, both=True, what="Hessian")
 
 
 @overload

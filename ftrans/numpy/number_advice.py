@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cell import Eager
 from ..base.foreign import assigns_element, is_within_vectorize
 from ..base.source import Line, of_package
 from ..core.trace import Tracer
@@ -93,10 +94,12 @@ def advice_to_assign(line: Line | None) -> str | None:
     target = _parsed(line.expression)
     owner = target.value if isinstance(target, ast.Subscript) else None
     name = "the target" if owner is None else ast.unparse(owner)
-    made = _made_at(owner.id, line, frame) if isinstance(owner, ast.Name) else None
+    is_tensor = owner is not None and isinstance(_looked_up(owner, frame), Eager)
+    made = _made_at(owner.id, line, frame) if isinstance(owner, ast.Name) and not is_tensor else None
     if made is None:
+        kind = "a tensor" if is_tensor else "a plain NumPy array"
         return (
-            f"{name} is a plain NumPy array, which holds numbers and cannot hold a traced value; make it by "
+            f"{name} is {kind}, which holds numbers and cannot hold a traced value; make it by "
             "np.zeros_like(x) of a traced x, or by ftrans.numpy.zeros(shape)"
         )
     number, call = made
