@@ -76,8 +76,12 @@ _OF_UTILS = {
 def missing(module: str, name: str) -> AttributeError:
     """The error for a name that a module does not have."""
     instead = INSTEAD[module].get(name)
-    hint = f"; write {instead}{at_line(user_line())}" if instead else ""
-    return AttributeError(f"module 'ftrans.{module}' has no attribute {name!r}{hint}", name=name)
+    return AttributeError(f"module 'ftrans.{module}' has no attribute {name!r}{_hint(instead)}", name=name)
+
+
+def _hint(instead: str | None) -> str:
+    """What to write instead, where that is known."""
+    return f"; write {instead}{at_line(user_line())}" if instead else ""
 
 
 class TorchUtils:
@@ -91,6 +95,4 @@ class TorchUtils:
         self.data = data
 
     def __getattr__(self, name: str) -> Any:
-        instead = _OF_UTILS.get(name)
-        hint = f"; write {instead}{at_line(user_line())}" if instead else ""
-        raise AttributeError(f"there is no torch.utils.{name} here{hint}", name=name)
+        raise AttributeError(f"there is no torch.utils.{name} here{_hint(_OF_UTILS.get(name))}", name=name)
